@@ -4,7 +4,7 @@ declare module "*?url" {
   export default address;
 }
 
-// What wasm-bindgen generates for the desktop.
+// The output of wasm-bindgen for the desktop.
 declare module "choir:glue" {
   export default function start(options: { module_or_path: Promise<Response> }): Promise<unknown>;
 }

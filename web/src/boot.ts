@@ -1,6 +1,6 @@
-// The first script of the page: fetches the desktop and starts it, and knows where the parts are.
+// The first script of the page: fetches and starts the desktop, and loads the other modules by name.
 //
-// The bundler replaces `choir:glue` with what wasm-bindgen generated, and the constants with hashed addresses.
+// The bundler replaces `choir:glue` with the output of wasm-bindgen, and the constants with hashed addresses.
 
 import start from "choir:glue";
 
@@ -11,7 +11,7 @@ declare const WASM: string;
 declare const PARTS: Record<string, string>;
 
 declare global {
-  /** Loads a part by its name: `terminal`, `editor` or `pdf`. Rust calls this; a module is loaded only once. */
+  /** Loads a module by its name: `terminal`, `editor` or `pdf`. Called from Rust; each is loaded once. */
   var choirPart: (name: string) => Promise<unknown>;
 }
 
@@ -21,7 +21,7 @@ globalThis.choirPart = async (name) => {
   return import(address);
 };
 
-/** Until the shell is on the screen; a page that nobody looks at has no frames, and does not wait for one. */
+/** Resolves when the shell is painted. A hidden page has no frames, so it does not wait. */
 async function firstFrame(): Promise<void> {
   if (document.hidden) return;
   await new Promise<void>((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -29,8 +29,8 @@ async function firstFrame(): Promise<void> {
 
 showCrashes();
 styleThroughCssom();
-// What is dear waits for the shell: to fetch and unpack the desktop, and the wallpaper, the most there is to paint where
-// there is no GPU.
+// Expensive work waits for the shell: fetching and unpacking the desktop, and the wallpaper, which is slow to paint
+// without a GPU.
 await firstFrame();
 const wasm = fetch(WASM);
 document.documentElement.classList.add("painted");

@@ -1,7 +1,7 @@
-// A crash of the desktop is a screen that says so and offers to reload, never a page that does nothing.
+// After a crash of the desktop, shows a screen that says so and offers to reload.
 //
 // A panic ends the wasm module with a trap, which arrives here as a `WebAssembly.RuntimeError`; nothing in the module
-// may be called after it. What the person typed is in the parts outside of it, and they keep it now.
+// may be called after it. Unsaved text is in the editors, outside of the module, and they store their drafts now.
 
 export function showCrashes(): void {
   addEventListener("error", (event) => void (isCrash(event.error) && show()));

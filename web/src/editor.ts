@@ -1,4 +1,4 @@
-// The editor part: CodeMirror 6 behind a handle.
+// The editor module: CodeMirror 6 behind a handle.
 
 import { Compartment, EditorState, Prec, Transaction, type Extension } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
@@ -18,20 +18,20 @@ export interface Options {
 
 export interface Handle {
   getText(): string;
-  /** Puts another text in place of this one, without calling `onChange`; undo in the editor does not reach past it. */
+  /** Replaces the text without calling `onChange`. The editor's undo history starts again. */
   setText(text: string): void;
   setPath(path: string): void;
   setReadOnly(readOnly: boolean): void;
   setTheme(dark: boolean): void;
-  /** The person changed the text. */
+  /** Called when the person changes the text. */
   onChange(callback: () => void): void;
-  /** The person asked to save, with Ctrl or Cmd and S. */
+  /** Called when the person saves, with Ctrl or Cmd and S. */
   onSave(callback: () => void): void;
   /** Line and column of the cursor, from one. */
   onCursor(callback: (line: number, column: number) => void): void;
   /** Keeps the text as a draft under a key, together with a JSON object, until {@link dropDraft} or the end. */
   keepDraft(key: string, head: string): void;
-  /** The text is saved, so its draft is forgotten. */
+  /** Deletes the draft: the text is saved. */
   dropDraft(): void;
   focus(): void;
   dispose(): void;
@@ -132,7 +132,7 @@ function accessOf(readOnly: boolean): Extension {
   return [EditorState.readOnly.of(readOnly), EditorView.editable.of(!readOnly)];
 }
 
-/** A file with the line ends of Windows keeps them. */
+/** Files with Windows line endings keep them. */
 function lineEnds(text: string): Extension {
   const lines = text.split("\n").length - 1;
   const windows = text.split("\r\n").length - 1;

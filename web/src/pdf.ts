@@ -1,19 +1,19 @@
-// The PDF part: pages as canvases, drawn when they come into view and let go when they leave it.
+// The PDF module: pages are canvases, drawn when they become visible and released when they are not.
 
 import { GlobalWorkerOptions, getDocument, type PDFDocumentProxy, type RenderTask } from "pdfjs-dist";
 import worker from "pdfjs-dist/build/pdf.worker.min.mjs?url";
 
 GlobalWorkerOptions.workerSrc = worker;
 
-/** The pixels of the largest canvas; beyond this it costs more memory than a page is worth. */
+/** The most pixels of a canvas, to limit memory. */
 const LARGEST_CANVAS = 16_000_000;
-/** Between a page and the edge, on both sides together. */
+/** Pixels between a page and the edges, both sides together. */
 const MARGIN = 24;
 
 export interface Options {
-  /** The bytes of the file; the part keeps them. */
+  /** The bytes of the file; the module takes ownership. */
   bytes: Uint8Array;
-  /** What a screen reader calls it. */
+  /** The accessible name. */
   label?: string;
 }
 
@@ -71,7 +71,7 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
   };
 }
 
-/** One empty frame per page, in the shape of the first; each takes its own shape when it is drawn. */
+/** One empty frame per page, in the size of the first; each gets its own size when it is drawn. */
 async function placeholders(file: PDFDocumentProxy, list: HTMLElement): Promise<Page[]> {
   const first = (await file.getPage(1)).getViewport({ scale: 1 });
   return Array.from({ length: file.numPages }, (_, index) => {
@@ -122,7 +122,7 @@ class Page {
     try {
       await this.drawing.promise;
     } catch (error) {
-      // Scrolled away before it was done: that is what `clear` is for.
+      // The page was scrolled away before it was drawn; `clear` cancelled it.
       if (!(error instanceof Error && error.name === "RenderingCancelledException")) throw error;
     }
   }
@@ -131,7 +131,7 @@ class Page {
     this.drawing?.cancel();
     this.drawing = undefined;
     this.drawn = 0;
-    // A canvas gives its memory back only when it has no size.
+    // A canvas releases its memory only when its size is zero.
     if (this.canvas) this.canvas.width = this.canvas.height = 0;
     this.canvas = undefined;
     this.frame.replaceChildren();

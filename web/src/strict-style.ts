@@ -1,11 +1,10 @@
-// What libraries need to keep to the page's policy.
+// Makes libraries comply with the content security policy.
 //
-// The policy allows `<style>` elements only with the page's nonce, and no `style` attributes at all; only markup can
-// smuggle those in, so what scripts set through the CSSOM is free. xterm.js writes both and knows of no nonce. It makes
-// its `<style>` elements while it opens, which is synchronous, so they get the nonce there; and a `style` attribute
-// that a script sets becomes the same declarations through the CSSOM.
+// The policy allows `<style>` elements only with the page's nonce, and no `style` attributes; styles that scripts set
+// through the CSSOM are allowed. xterm.js uses both without a nonce. It creates its `<style>` elements while it opens,
+// synchronously, so they get the nonce there. A `style` attribute that a script sets is applied through the CSSOM.
 
-/** Runs something that makes `<style>` elements, and puts the nonce on each. */
+/** Runs code that creates `<style>` elements, and sets the nonce on each. */
 export function withNonce(nonce: string, act: () => void): void {
   document.createElement = ((tag: string, options?: ElementCreationOptions) => {
     const element = Document.prototype.createElement.call(document, tag, options);
@@ -15,14 +14,14 @@ export function withNonce(nonce: string, act: () => void): void {
   try {
     act();
   } finally {
-    // What remains is the prototype's own.
+    // From here on the prototype's own function applies again.
     Reflect.deleteProperty(document, "createElement");
   }
 }
 
 /**
- * From now on, `setAttribute("style", …)` goes through the CSSOM. Dioxus sets a `style: "…"` in this way too, and
- * xterm.js the colours of single cells.
+ * Makes `setAttribute("style", …)` go through the CSSOM. Dioxus sets `style: "…"` this way, and xterm.js the colours of
+ * single cells.
  */
 export function styleThroughCssom(): void {
   for (const prototype of [HTMLElement.prototype, SVGElement.prototype]) {

@@ -1,7 +1,7 @@
-// The terminal part: xterm.js behind a handle.
+// The terminal module: xterm.js behind a handle.
 //
-// Output comes in as bytes, and xterm.js decodes it, so that a letter may be cut at the border of two chunks. Every
-// chunk is acknowledged once it was parsed: whoever feeds the terminal sends only so much ahead of that.
+// Output arrives as bytes, and xterm.js decodes it, so a character may be split between two chunks. Every chunk is
+// acknowledged when it was parsed, so that the sender can limit how far it is ahead.
 
 import { FitAddon } from "@xterm/addon-fit";
 import { WebLinksAddon } from "@xterm/addon-web-links";
@@ -14,36 +14,36 @@ const FONT_SIZE = 13;
 const SCROLLBACK = 5000;
 
 export interface Options {
-  /** What a screen reader calls it. */
+  /** The accessible name. */
   label?: string;
   fontSize?: number;
-  /** Whether a key belongs to the desktop, and the terminal leaves it alone. */
+  /** Whether a key is a shortcut of the desktop, which the terminal ignores. */
   reserved?: (event: KeyboardEvent) => boolean;
 }
 
 export interface Handle {
-  /** Shows output; `done` is told how many bytes were shown. */
+  /** Shows output, then calls `done` with the number of bytes. */
   write(bytes: Uint8Array, done?: (shown: number) => void): void;
   /**
-   * The same for output that was shown before, such as after a reload. Programs ask the screen about itself in their
-   * output; the answers went to the program then, and would now be typed into whatever runs instead.
+   * The same for output that was shown before, such as after a reload. Such output may contain queries to the terminal.
+   * They were answered the first time; an answer now would be typed into another program.
    */
   replay(bytes: Uint8Array, done?: (shown: number) => void): void;
-  /** What the person typed or pasted, and what the screen answers. */
+  /** Input: typed or pasted text, and answers of the terminal to queries. */
   onData(callback: (text: string) => void): void;
   onResize(callback: (columns: number, rows: number) => void): void;
   onTitle(callback: (title: string) => void): void;
   columns(): number;
   rows(): number;
-  /** Fits rows and columns to the element; done by itself whenever its size changes. */
+  /** Fits rows and columns to the element; also done whenever its size changes. */
   fit(): void;
   /** Reads the tokens of the theme again. */
   setTheme(): void;
   focus(): void;
   clear(): void;
-  /** Forgets everything shown, for output that starts again from its beginning. */
+  /** Clears the screen, for output that starts again from the beginning. */
   reset(): void;
-  /** What is on the screen and above it, as text. */
+  /** The screen and its scrollback as text. */
   text(): string;
   dispose(): void;
 }
@@ -77,7 +77,7 @@ export async function mount(element: HTMLElement, options: Options = {}): Promis
   sizes.observe(element);
   refit();
 
-  // Answers come while output is parsed, and chunks are parsed in order, each at once.
+  // Answers are produced while a chunk is parsed, and chunks are parsed in order.
   let replaying = false;
 
   return {
@@ -107,7 +107,7 @@ export async function mount(element: HTMLElement, options: Options = {}): Promis
   };
 }
 
-/** True lets the terminal have the key. */
+/** True if the terminal handles the key. */
 function handleKey(terminal: Terminal, event: KeyboardEvent, options: Options): boolean {
   const command = event.ctrlKey || event.metaKey;
   if (command && !event.shiftKey && !event.altKey && event.code === "KeyK") return false;
@@ -117,7 +117,7 @@ function handleKey(terminal: Terminal, event: KeyboardEvent, options: Options): 
     event.preventDefault();
     return false;
   }
-  // The browser pastes into the terminal's text area by itself.
+  // The browser pastes into the terminal's text area itself.
   return !(event.ctrlKey && event.shiftKey && event.code === "KeyV");
 }
 

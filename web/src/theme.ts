@@ -1,6 +1,6 @@
-// Runs before the page is painted: a theme that the person forced holds from the first frame on.
+// Runs before the first paint, so that a theme the person chose applies from the first frame.
 //
-// The desktop keeps it under this name whenever the setting changes, and forgets it when nobody is signed in.
+// The desktop stores the choice under this name when the setting changes, and removes it at sign-out.
 
 try {
   const forced = localStorage.getItem("theme");

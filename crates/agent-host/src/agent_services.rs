@@ -240,6 +240,7 @@ pub fn model_lines(gateway: &Gateway) -> Vec<ModelLine> {
         provider: model.provider.clone(),
         usable: gateway.is_usable(name),
         obstacle: gateway.unusable_reason(name),
+        reason: gateway.problem(name).map(|problem| problem.reason),
         input_price: model.prices.map(|prices| prices.input),
         output_price: model.prices.map(|prices| prices.output),
         context: model.context,

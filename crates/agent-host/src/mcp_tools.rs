@@ -90,6 +90,7 @@ fn line(line: mcp::ServerStatus) -> ToolServerLine {
         name: found.definition.name,
         tool: found.definition.tool,
         description: found.definition.description,
+        own_description: found.definition.own_description,
         reads_only: found.read_only,
     });
     let kind = match line.kind {

@@ -182,6 +182,7 @@ impl LocalModelHost for MachineModel {
             declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
             obstacle: status.obstacle(),
+            failure: status.failure().map(ToOwned::to_owned),
             speed: self.speed().map(|m| (hundredths(m.speed.prefill), hundredths(m.speed.decode))),
         }
     }

@@ -1,4 +1,4 @@
-//! Typed requests to the computer. Every failure is a sentence for the person, with the server's code behind it.
+//! Typed requests to the server. A failure has a sentence for the person and, if the server refused, its error code.
 
 use std::rc::Rc;
 
@@ -8,6 +8,7 @@ use gloo_net::http::{Request, RequestBuilder, Response};
 use gloo_timers::future::TimeoutFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shared_types::ContentHash;
 use shared_types::wire::Problem;
 use wasm_bindgen::JsValue;
 
@@ -18,21 +19,21 @@ use crate::words;
 
 const BASE: &str = "/api/v1";
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Failure {
-    /// The computer did not answer. Nothing is known of what it did.
+pub(crate) enum ApiFailure {
+    /// No answer came. The server may or may not have carried out the request.
     Unreachable,
-    /// It answered with something that this version does not understand.
+    /// The answer, or the request, cannot be read by this version.
     Unreadable(String),
-    /// It refused.
+    /// The server refused.
     Refused(Box<Problem>),
 }
 
-/// The code of the server for a write whose base is not what is there (`docs/errors.md`).
+/// The server's code for a write that was made from another version of the file (`docs/errors.md`).
 const STALE: &str = "stale";
 
-impl Failure {
+impl ApiFailure {
     /// For the person.
     pub(crate) fn text(&self) -> String {
         match self {
@@ -63,7 +64,7 @@ impl Failure {
     }
 }
 
-pub(crate) type Answer<T> = std::result::Result<T, Failure>;
+pub(crate) type ApiResult<T> = std::result::Result<T, ApiFailure>;
 
 /// `path?key=value…`, with empty values left out.
 pub(crate) fn query(path: &str, pairs: &[(&str, &str)]) -> String {
@@ -82,76 +83,105 @@ pub(crate) fn url(path: &str) -> String {
     format!("{BASE}{path}")
 }
 
-/// Sends a request and takes what was refused for what it is. Every kind of answer goes through here, and none of it
-/// depends on the kind, so that it is in the bundle once.
-fn send(request: std::result::Result<Request, gloo_net::Error>) -> LocalBoxFuture<'static, Answer<Response>> {
+/// Sends a request and turns an error response into an [`ApiFailure`]. Not generic, so that it is compiled once.
+fn send(
+    request: std::result::Result<Request, gloo_net::Error>,
+) -> LocalBoxFuture<'static, ApiResult<Response>> {
     Box::pin(async move {
-        let request = request.map_err(|e| Failure::Unreadable(e.to_string()))?;
-        let response = request.send().await.map_err(|_| Failure::Unreachable)?;
+        let request = request.map_err(|e| ApiFailure::Unreadable(e.to_string()))?;
+        let response = request.send().await.map_err(|_| ApiFailure::Unreachable)?;
         if response.ok() {
             return Ok(response);
         }
         let status = response.status();
-        let text = response.text().await.unwrap_or_default();
-        Err(problem(status, &text))
+        match response.text().await {
+            Ok(text) => Err(problem(status, &text)),
+            Err(error) => {
+                dom::warn(&error.to_string());
+                Err(problem(status, ""))
+            }
+        }
     })
 }
 
-/// The failure behind a status and a body.
-pub(crate) fn problem(status: u16, text: &str) -> Failure {
+/// The failure of an error response. A body that is not a `Problem` goes to the console.
+pub(crate) fn problem(status: u16, text: &str) -> ApiFailure {
     match json::read::<Problem>(text) {
-        Ok(problem) => Failure::Refused(Box::new(problem)),
-        Err(_) if status == 0 || status >= 502 => Failure::Unreachable,
-        Err(_) => Failure::Refused(Box::new(Problem {
-            kind: String::new(),
-            title: words::answered_with(status),
-            status,
-            code: String::new(),
-            detail: String::new(),
-            conflicts: Vec::new(),
-            current: None,
-        })),
+        Ok(problem) => ApiFailure::Refused(Box::new(problem)),
+        Err(_) if status == 0 || status >= 502 => ApiFailure::Unreachable,
+        Err(_) => {
+            dom::warn(text);
+            ApiFailure::Refused(Box::new(Problem {
+                kind: String::new(),
+                title: words::answered_with(status),
+                status,
+                code: String::new(),
+                detail: String::new(),
+                conflicts: Vec::new(),
+                current: None,
+            }))
+        }
     }
 }
 
-/// Reads JSON of the server. What cannot be read is an error that the caller shows; the console has the details.
-pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Answer<T> {
+/// Reads JSON from the server. The caller shows an error; the console has the details.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> ApiResult<T> {
     json::read(text).map_err(|error| unreadable(&error.to_string()))
 }
 
 /// The failure of a message that cannot be read.
-pub(crate) fn unreadable(reason: &str) -> Failure {
+pub(crate) fn unreadable(reason: &str) -> ApiFailure {
     dom::warn(reason);
-    Failure::Unreadable(reason.to_owned())
+    ApiFailure::Unreadable(reason.to_owned())
 }
 
-/// Sends a request and returns the text of the answer. Not generic, so that it is in the bundle once.
+/// Sends a request and returns the text of the answer. Not generic, so that it is compiled once.
 fn send_for_text(
     request: std::result::Result<Request, gloo_net::Error>,
-) -> LocalBoxFuture<'static, Answer<String>> {
-    Box::pin(async move { send(request).await?.text().await.map_err(|_| Failure::Unreachable) })
+) -> LocalBoxFuture<'static, ApiResult<String>> {
+    Box::pin(async move { send(request).await?.text().await.map_err(|_| ApiFailure::Unreachable) })
 }
 
-pub(crate) async fn get<T: DeserializeOwned>(path: &str) -> Answer<T> {
+pub(crate) async fn get<T: DeserializeOwned>(path: &str) -> ApiResult<T> {
     read(&send_for_text(Request::get(&url(path)).build()).await?)
 }
 
-pub(crate) async fn post<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> Answer<T> {
-    read(&with_json(Method::Post, path, serde_json::to_string(body)).await?)
+pub(crate) async fn post<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> ApiResult<T> {
+    read(&with_json(Method::Post, Delivery::Resent, path, serde_json::to_string(body)).await?)
 }
 
-/// How a request changes something.
+/// Like [`post`], but the request is sent once only. For routes that are called before sign-in: the server remembers
+/// no ids for them, so a second request would use a link or a code twice.
+pub(crate) async fn post_once<T: DeserializeOwned>(path: &str, body: &impl Serialize) -> ApiResult<T> {
+    read(&with_json(Method::Post, Delivery::Once, path, serde_json::to_string(body)).await?)
+}
+
+/// Like [`post_once`]; the body of the answer is ignored.
+pub(crate) async fn send_once(path: &str, body: &impl Serialize) -> ApiResult<()> {
+    with_json(Method::Post, Delivery::Once, path, serde_json::to_string(body)).await.map(drop)
+}
+
+/// The method of a request that changes something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Post,
     Put,
 }
 
+/// Whether a request that gets no answer is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Once,
+    /// Once more, under the same id: the server returns the first answer again.
+    Resent,
+}
+
 fn with_json(
     method: Method,
+    delivery: Delivery,
     path: &str,
     body: serde_json::Result<String>,
-) -> LocalBoxFuture<'static, Answer<String>> {
+) -> LocalBoxFuture<'static, ApiResult<String>> {
     let address = url(path);
     let request = move |body: &String| {
         let request = match method {
@@ -161,19 +191,21 @@ fn with_json(
         (request.header("content-type", "application/json"), JsValue::from_str(body))
     };
     match body {
-        Ok(body) => send_change(Box::new(move || request(&body))),
-        Err(error) => Box::pin(std::future::ready(Err(Failure::Unreadable(error.to_string())))),
+        Ok(body) => send_change(delivery, Box::new(move || request(&body))),
+        Err(error) => Box::pin(std::future::ready(Err(ApiFailure::Unreadable(error.to_string())))),
     }
 }
 
 /// The header with the id of a request.
 pub(crate) const COMMAND: &str = "choir-command";
-/// How long a request without an answer waits before it is sent again.
-const RESEND: u32 = 400;
+/// Milliseconds until a request without an answer is sent again.
+const RESEND_MS: u32 = 400;
 
-/// Sends a request that changes something. If no answer arrives it is sent once more under the same id: the computer
-/// answers a request that it has carried out already as the first time.
-fn send_change(make: Box<dyn Fn() -> (RequestBuilder, JsValue)>) -> LocalBoxFuture<'static, Answer<String>> {
+/// Sends a request that changes something, under an id of its own.
+fn send_change(
+    delivery: Delivery,
+    make: Box<dyn Fn() -> (RequestBuilder, JsValue)>,
+) -> LocalBoxFuture<'static, ApiResult<String>> {
     let command = ids::command().to_string();
     Box::pin(async move {
         let send = || {
@@ -181,8 +213,8 @@ fn send_change(make: Box<dyn Fn() -> (RequestBuilder, JsValue)>) -> LocalBoxFutu
             send_for_text(request.header(COMMAND, &command).body(body))
         };
         match send().await {
-            Err(Failure::Unreachable) => {
-                TimeoutFuture::new(RESEND).await;
+            Err(ApiFailure::Unreachable) if delivery == Delivery::Resent => {
+                TimeoutFuture::new(RESEND_MS).await;
                 send().await
             }
             answer => answer,
@@ -190,73 +222,85 @@ fn send_change(make: Box<dyn Fn() -> (RequestBuilder, JsValue)>) -> LocalBoxFutu
     })
 }
 
-/// Sends JSON; the body of the answer does not matter.
+/// Sends JSON; the body of the answer is ignored.
 pub(crate) fn send_json(
     method: Method,
     path: &str,
     body: &impl Serialize,
-) -> LocalBoxFuture<'static, Answer<()>> {
-    let answer = with_json(method, path, serde_json::to_string(body));
+) -> LocalBoxFuture<'static, ApiResult<()>> {
+    let answer = with_json(method, Delivery::Resent, path, serde_json::to_string(body));
     Box::pin(async move { answer.await.map(drop) })
 }
 
-/// A body of routes that need none.
+/// The empty body `{}`.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Empty {}
 
-pub(crate) fn delete(path: &str) -> LocalBoxFuture<'static, Answer<()>> {
+pub(crate) fn delete(path: &str) -> LocalBoxFuture<'static, ApiResult<()>> {
     let address = url(path);
-    let answer = send_change(Box::new(move || (Request::delete(&address), JsValue::UNDEFINED)));
+    let answer =
+        send_change(Delivery::Resent, Box::new(move || (Request::delete(&address), JsValue::UNDEFINED)));
     Box::pin(async move { answer.await.map(drop) })
 }
 
-/// The bytes behind a route, and the hash that the server names them by.
-pub(crate) async fn bytes(path: &str) -> Answer<(Vec<u8>, Option<String>)> {
+/// The bytes that a route returns, and their hash by its header.
+pub(crate) async fn bytes(path: &str) -> ApiResult<(Vec<u8>, Option<ContentHash>)> {
     let response = send(Request::get(&url(path)).build()).await?;
-    let hash = response.headers().get("x-choir-hash");
-    let bytes = response.binary().await.map_err(|_| Failure::Unreachable)?;
+    let hash = content_hash(&response)?;
+    let bytes = response.binary().await.map_err(|_| ApiFailure::Unreachable)?;
     Ok((bytes, hash))
 }
 
-/// Sends bytes as they are.
-pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Answer<T> {
+/// The hash in the header of a response that has one.
+pub(crate) fn content_hash(response: &Response) -> ApiResult<Option<ContentHash>> {
+    let hash = response.headers().get("x-choir-hash");
+    hash.map(|hash| ContentHash::parse(&hash)).transpose().map_err(|error| unreadable(&error.to_string()))
+}
+
+/// Sends bytes as the body.
+pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> ApiResult<T> {
     let (address, body) = (url(path), js_sys::Uint8Array::from(bytes));
     let request = move || {
         let request = Request::put(&address).header("content-type", "application/octet-stream");
         (request, body.clone().into())
     };
-    read(&send_change(Box::new(request)).await?)
+    read(&send_change(Delivery::Resent, Box::new(request)).await?)
 }
 
-/// Sends a file as it is.
-pub(crate) async fn post_file<T: DeserializeOwned>(path: &str, kind: &str, file: web_sys::File) -> Answer<T> {
+/// Sends a file as the body.
+pub(crate) async fn post_file<T: DeserializeOwned>(
+    path: &str,
+    kind: &str,
+    file: web_sys::File,
+) -> ApiResult<T> {
     let (address, kind) = (url(path), kind.to_owned());
     let request = move || (Request::post(&address).header("content-type", &kind), file.clone().into());
-    read(&send_change(Box::new(request)).await?)
+    read(&send_change(Delivery::Resent, Box::new(request)).await?)
 }
 
 /// Text from outside the API, such as `/health`.
-pub(crate) async fn plain(path: &str) -> Answer<String> {
-    let response = Request::get(path).send().await.map_err(|_| Failure::Unreachable)?;
-    response.text().await.map_err(|_| Failure::Unreachable)
+pub(crate) async fn plain(path: &str) -> ApiResult<String> {
+    let response = Request::get(path).send().await.map_err(|_| ApiFailure::Unreachable)?;
+    response.text().await.map_err(|_| ApiFailure::Unreachable)
 }
 
-/// Runs a future to its end, even if the component that began it goes away.
+/// Runs a future to its end, even if the component that started it is removed.
 pub(crate) fn run(future: impl Future<Output = ()> + 'static) {
     dioxus::core::spawn_forever(future);
 }
 
-/// Changes what belongs to a window that may have been closed meanwhile.
+/// Changes a signal of a window, unless the window was closed in the meantime.
 pub(crate) fn update_if_open<T: 'static>(mut signal: Signal<T>, with: impl FnOnce(&mut T)) {
     if let Ok(mut value) = signal.try_write() {
         with(&mut value);
     }
 }
 
-/// A read of a path that repeats when what its closure reads changes. The old value stays until the new one is there.
+/// Fetches a path, again whenever a signal that the closure reads changes. The old value stays until the new one
+/// arrives.
 pub(crate) fn use_fetched<T: DeserializeOwned + 'static>(
     path: impl FnMut() -> String + 'static,
-) -> Signal<Option<Answer<T>>> {
+) -> Signal<Option<ApiResult<T>>> {
     let value = use_signal(|| None);
     use_text(
         Box::new(path),
@@ -268,18 +312,18 @@ pub(crate) fn use_fetched<T: DeserializeOwned + 'static>(
     value
 }
 
-/// The same for any kind of answer, so that it is in the bundle once.
-fn use_text(mut path: Box<dyn FnMut() -> String>, tell: Rc<dyn Fn(Answer<String>)>) {
-    let mut turn = use_signal(|| 0u64);
+/// The part of [`use_fetched`] that is not generic, so that it is compiled once.
+fn use_text(mut path: Box<dyn FnMut() -> String>, on_answer: Rc<dyn Fn(ApiResult<String>)>) {
+    let mut generation = use_signal(|| 0u64);
     use_effect(move || {
         let path = path();
-        let mine = *turn.peek() + 1;
-        turn.set(mine);
-        let tell = Rc::clone(&tell);
+        let mine = *generation.peek() + 1;
+        generation.set(mine);
+        let on_answer = Rc::clone(&on_answer);
         spawn(async move {
             let answer = send_for_text(Request::get(&url(&path)).build()).await;
-            if *turn.peek() == mine {
-                tell(answer);
+            if *generation.peek() == mine {
+                on_answer(answer);
             }
         });
     });

@@ -2,22 +2,22 @@
 
 use crate::words;
 
-/// What the desktop knows of an app.
+/// An app.
 #[derive(Debug, PartialEq)]
 pub(crate) struct AppInfo {
     pub id: &'static str,
     pub title: &'static str,
-    /// What it is for, in the launcher.
+    /// Its purpose, for the launcher.
     pub about: &'static str,
     pub icon: &'static str,
     pub size: (i32, i32),
-    /// Whether it always has a place in the taskbar.
+    /// Whether it is always in the taskbar.
     pub pinned: bool,
     /// Whether opening it again opens another window.
     pub opens_many: bool,
     /// Whether its one window shows a new target, such as another run, rather than a second window.
     pub reuses_window: bool,
-    /// Whether a window is named after what it shows.
+    /// Whether the title of a window is the name of the file or item that it shows.
     pub names_what_it_shows: bool,
 }
 

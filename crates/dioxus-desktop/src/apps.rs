@@ -15,8 +15,8 @@ pub(crate) use code::fetch_all;
 use dioxus::prelude::*;
 use shared_types::WindowId;
 
-use crate::parts::{Empty, Loading, press};
-use crate::state::{Link, app_state};
+use crate::state::{ConnectionState, app_state};
+use crate::widgets::{Empty, Loading, button};
 use crate::words;
 use code::FetchError;
 
@@ -32,7 +32,7 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
     });
     // Once more whenever the computer is back.
     use_effect(move || {
-        if *app_state.link.read() != Link::Lost {
+        if *app_state.connection.read() != ConnectionState::Lost {
             fetch.call(());
         }
     });
@@ -44,7 +44,7 @@ pub(crate) fn Body(app: String, window: WindowId, shows: Option<String>) -> Elem
         Some(FetchError::Unreachable) => rsx! {
             Empty { icon: "triangle-alert", title: words::apps::NOT_FETCHED,
                 p { {words::apps::NOT_FETCHED_MORE} }
-                {press("btn pri", "", words::TRY_AGAIN, move || fetch.call(()))}
+                {button("btn pri", "", words::TRY_AGAIN, move || fetch.call(()))}
             }
         },
         Some(FetchError::Unknown) => rsx! {

@@ -1,7 +1,7 @@
-//! What changed on the computer, so that a window fetches again only what it shows.
+//! Recent changes on the computer, so that a window fetches only the lists that changed.
 //!
-//! Each event leaves a [`Change`] here once the lists of the server have followed it. A reader remembers how far it
-//! has looked; `state::use_changes` counts up when something came since then that concerns it.
+//! Each event adds a [`Change`] once the server's lists contain it. A reader remembers the newest change that it has seen;
+//! `state::use_changes` counts up when a later one concerns it.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use shared_types::payload::file::{FileEvent, FileNode};
 use shared_types::wire::SentEvent;
 use shared_types::{FilePath, OpId, Seq};
 
-/// Changes that are kept. A reader that is further behind takes it that everything changed.
+/// How many changes are kept. A reader that is further behind assumes that everything changed.
 const KEPT: usize = 500;
 
 /// What an event changed.
@@ -23,7 +23,7 @@ pub(crate) struct Change {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChangedSubject {
-    /// Paths of files, links and folders, each with what became of it.
+    /// Paths of files, links and folders, each with its change.
     Paths(Vec<(FilePath, PathChange)>),
     /// Files that the event does not name.
     SomeFiles,
@@ -102,7 +102,7 @@ impl Change {
         self.subject == ChangedSubject::ToolCall
     }
 
-    /// Whether it may change which models answer, and what they have spent.
+    /// Whether it may change the models of roles, or today's spending.
     pub(crate) fn is_of_models(&self) -> bool {
         if let ChangedSubject::Setting(key) = &self.subject {
             return key.starts_with("models.") || key.starts_with("runs.");
@@ -115,7 +115,7 @@ impl Change {
         self.op == op || self.subject == ChangedSubject::OtherOperations
     }
 
-    /// Whether it may change what a file holds, or that it is there.
+    /// Whether it may change the content of a file, or remove or create it.
     pub(crate) fn is_of_path(&self, path: &FilePath) -> bool {
         self.any_path(|changed, _| path == changed || path.is_within(changed))
     }

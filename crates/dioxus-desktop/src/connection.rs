@@ -1,5 +1,7 @@
-//! The one WebSocket of this tab. It resumes where it stopped, backs off with jitter, and never asks twice for what
-//! it has. Terminals listen here for their output.
+//! The one WebSocket of this tab. It reconnects with backoff and jitter, and resumes after the newest event that the tab
+//! has. Terminals listen here for their output.
+//!
+//! A message or frame that cannot be read, and a refusal by the server, are shown to the person, each text once.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,15 +13,15 @@ use shared_types::wire::{FromClient, FromServer, Me, SentEvent, TerminalFrame};
 use wasm_bindgen::JsCast;
 use web_sys::{BinaryType, CloseEvent, Event, MessageEvent, WebSocket};
 
-use crate::state::{AppState, Link, Offer};
-use crate::{api, dom, ids};
+use crate::state::{AppState, ConnectionState, ToastAction};
+use crate::{api, dom, ids, words};
 
-/// What a terminal hears.
+/// A message for the listener of a terminal.
 #[derive(Debug, Clone)]
 pub(crate) enum FromTerminal {
-    /// The link is there (again): attach from where you are.
+    /// The socket is connected, possibly again: the listener attaches from its offset.
     Live,
-    /// Output goes on from `offset`; what comes before `written` is shown again.
+    /// Output continues from `offset`; bytes before `written` were already shown once.
     Attached {
         offset: u64,
         written: u64,
@@ -31,7 +33,7 @@ pub(crate) enum FromTerminal {
 type Listener = Rc<RefCell<dyn FnMut(FromTerminal)>>;
 
 #[derive(Default)]
-struct State {
+struct SocketState {
     socket: Option<WebSocket>,
     listeners: HashMap<TerminalId, Listener>,
     failures: u32,
@@ -40,13 +42,13 @@ struct State {
 }
 
 thread_local! {
-    static STATE: RefCell<State> = RefCell::default();
+    static STATE: RefCell<SocketState> = RefCell::default();
 }
 
-const QUIET: u32 = 2_000;
-const SLOWEST: f64 = 15_000.0;
+const QUIET_MS: u32 = 2_000;
+const MAX_RETRY_MS: f64 = 15_000.0;
 
-/// Connects, for as long as the page lives.
+/// Connects, and reconnects until the page is closed.
 pub(crate) fn start(app_state: AppState) {
     connect(app_state);
     dom::listen::<Event>("online", false, move |_| retry_now(app_state));
@@ -60,7 +62,7 @@ fn retry_now(app_state: AppState) {
     }
 }
 
-/// Listens to a terminal, until [`ignore`]. If the link is live, `Live` is said at once.
+/// Listens to a terminal, until [`ignore`]. If the socket is connected, the listener gets `Live` at once.
 pub(crate) fn listen(terminal: TerminalId, listener: impl FnMut(FromTerminal) + 'static) {
     let listener: Listener = Rc::new(RefCell::new(listener));
     let live = STATE.with_borrow_mut(|s| {
@@ -72,7 +74,7 @@ pub(crate) fn listen(terminal: TerminalId, listener: impl FnMut(FromTerminal) + 
     }
 }
 
-/// A listener that is being spoken to hears nothing else meanwhile.
+/// Calls a listener, unless it is being called already.
 fn notify(listener: &Listener, what: FromTerminal) {
     if let Ok(mut listener) = listener.try_borrow_mut() {
         (*listener)(what);
@@ -83,7 +85,7 @@ pub(crate) fn ignore(terminal: TerminalId) {
     STATE.with_borrow_mut(|s| s.listeners.remove(&terminal));
 }
 
-/// Says something; false if there is no link.
+/// Sends a message; false if the socket is not connected.
 pub(crate) fn send(message: &FromClient) -> bool {
     let Ok(text) = serde_json::to_string(message) else { return false };
     STATE.with_borrow(|s| {
@@ -91,7 +93,7 @@ pub(crate) fn send(message: &FromClient) -> bool {
     })
 }
 
-/// Sends what was typed into a terminal; false if there is no link.
+/// Sends input to a terminal; false if the socket is not connected.
 pub(crate) fn type_into(terminal: TerminalId, bytes: &[u8]) -> bool {
     let frame = TerminalFrame { terminal, bytes }.encode();
     STATE.with_borrow(|s| {
@@ -116,7 +118,7 @@ fn connect(app_state: AppState) {
     socket.set_onopen(Some(opened.as_ref().unchecked_ref()));
     socket.set_onmessage(Some(received.as_ref().unchecked_ref()));
     socket.set_onclose(Some(closed.as_ref().unchecked_ref()));
-    // They live as long as the socket; a lost socket is rare enough to leave them to the page.
+    // The callbacks live as long as the socket. They are leaked with a lost socket, which is rare.
     opened.forget();
     received.forget();
     closed.forget();
@@ -129,7 +131,7 @@ fn on_open(mut app_state: AppState) {
         s.failures = 0;
         s.listeners.values().cloned().collect()
     });
-    app_state.link.set(Link::Live);
+    app_state.connection.set(ConnectionState::Live);
     app_state.resend();
     app_state.runs.refresh();
     for listener in listeners {
@@ -144,18 +146,19 @@ fn on_close(mut app_state: AppState) {
         s.failures += 1;
         (was_live, s.failures)
     });
-    if was_live || *app_state.link.peek() == Link::Live {
-        app_state.link.set(Link::Connecting);
+    if was_live || *app_state.connection.peek() == ConnectionState::Live {
+        app_state.connection.set(ConnectionState::Connecting);
         api::run(async move {
-            gloo_timers::future::TimeoutFuture::new(QUIET).await;
-            if *app_state.link.peek() == Link::Connecting {
-                app_state.link.set(Link::Lost);
+            gloo_timers::future::TimeoutFuture::new(QUIET_MS).await;
+            if *app_state.connection.peek() == ConnectionState::Connecting {
+                app_state.connection.set(ConnectionState::Lost);
             }
         });
-    } else if failures > 3 && *app_state.link.peek() != Link::Lost {
-        app_state.link.set(Link::Lost);
+    } else if failures > 3 && *app_state.connection.peek() != ConnectionState::Lost {
+        app_state.connection.set(ConnectionState::Lost);
     }
-    let wait = (250.0 * f64::from(2u32.pow(failures.min(7)))).min(SLOWEST) * (0.5 + ids::fraction() / 2.0);
+    let wait =
+        (250.0 * f64::from(2u32.pow(failures.min(7)))).min(MAX_RETRY_MS) * (0.5 + ids::fraction() / 2.0);
     api::run(async move {
         gloo_timers::future::TimeoutFuture::new(wait as u32).await;
         if failures >= 3 && signed_out().await {
@@ -167,9 +170,9 @@ fn on_close(mut app_state: AppState) {
     });
 }
 
-/// A socket cannot say why it was refused, so the session is asked about.
+/// A browser does not say why a WebSocket was refused, so this asks the server whether the session has ended.
 async fn signed_out() -> bool {
-    let me: api::Answer<Me> = api::get("/me").await;
+    let me: api::ApiResult<Me> = api::get("/me").await;
     me.is_err_and(|failure| failure.status() == 401)
 }
 
@@ -182,9 +185,12 @@ fn on_message(app_state: AppState, event: &MessageEvent) {
         }
     } else if let Ok(buffer) = data.dyn_into::<js_sys::ArrayBuffer>() {
         let bytes = js_sys::Uint8Array::new(&buffer).to_vec();
-        if let Some(frame) = TerminalFrame::parse(&bytes) {
-            dispatch(frame.terminal, FromTerminal::Output(frame.bytes.to_vec()));
+        match TerminalFrame::parse(&bytes) {
+            Some(frame) => dispatch(frame.terminal, FromTerminal::Output(frame.bytes.to_vec())),
+            None => app_state.report_unreadable(&api::unreadable(words::NOT_A_FRAME)),
         }
+    } else {
+        app_state.report_unreadable(&api::unreadable(words::NOT_A_FRAME));
     }
 }
 
@@ -206,10 +212,10 @@ fn on_text(app_state: AppState, message: FromServer<SentEvent>) {
         FromServer::TerminalEnded { terminal, .. } => dispatch(terminal, FromTerminal::Ended),
         FromServer::Said { task, text, .. } => app_state.runs.stream(task, &text),
         FromServer::Notice { text } => {
-            app_state.toast(text.as_str(), false, Offer::Nothing);
+            app_state.toast(text.as_str(), false, ToastAction::Nothing);
             app_state.notice(text, false, None);
         }
-        FromServer::Refused { detail } => dom::warn(&detail),
+        FromServer::Refused { detail } => app_state.report_refused(&detail),
     }
 }
 

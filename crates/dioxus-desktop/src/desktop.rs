@@ -1,12 +1,12 @@
-//! The desktop: windows over a quiet wallpaper, the taskbar below, and what lies over both.
+//! The desktop: windows over a wallpaper, the taskbar, and the layers over both.
 
-pub(crate) mod ask;
 pub(crate) mod drag;
 pub(crate) mod launcher;
 mod layers;
 pub(crate) mod menu;
 pub(crate) mod prompt;
 pub(crate) mod prompt_commands;
+pub(crate) mod revert_dialog;
 pub(crate) mod shortcuts;
 pub(crate) mod snap;
 pub(crate) mod taskbar;
@@ -21,14 +21,14 @@ use shared_types::{Seq, WindowId};
 
 use crate::icons::Icon;
 use crate::menu::{Item, Menu};
-use crate::state::{Link, Overlay, app_state};
+use crate::state::{ConnectionState, Overlay, app_state};
 use crate::undo;
-use crate::undo_plan::Plan;
+use crate::undo_plan::RevertPlan;
 use crate::words;
 use crate::{app_list, apps, dom, runs};
 
-/// Milliseconds after which the desktop is taken to have nothing more urgent to do.
-const SETTLED: u32 = 500;
+/// Milliseconds after the start until the code of the apps is fetched in the background.
+const IDLE_MS: u32 = 500;
 
 #[component]
 pub(crate) fn Desktop() -> Element {
@@ -38,7 +38,7 @@ pub(crate) fn Desktop() -> Element {
         shortcuts::install(app_state);
         dom::listen::<web_sys::Event>("resize", false, move |_| app_state.screen.set(dom::screen()));
     });
-    // Until the settings have come, the page keeps the theme it was painted with.
+    // Until the settings arrive, the page keeps the theme of its first paint.
     use_effect(move || {
         if *app_state.ready.read() {
             theme(app_state.setting_as::<String>("theme").as_deref());
@@ -51,13 +51,13 @@ pub(crate) fn Desktop() -> Element {
     });
     use_hook(|| {
         spawn(async {
-            TimeoutFuture::new(SETTLED).await;
+            TimeoutFuture::new(IDLE_MS).await;
             apps::fetch_all().await;
         });
     });
     runs::use_watch();
     let past = app_state.past.read().clone();
-    // What is open stays open behind the past: an app keeps what was typed into it.
+    // Windows stay mounted behind the view of the past, so that they keep their state.
     let windows: Vec<(WindowId, Window)> =
         app_state.windows.read().iter().map(|(id, w)| (*id, w.clone())).collect();
     let ghosts: Vec<(WindowId, Window)> = past.iter().flat_map(|past| past.windows.clone()).collect();
@@ -89,7 +89,7 @@ pub(crate) fn Desktop() -> Element {
             if let Some(past) = past.as_ref() {
                 PastBar { seq: past.seq }
             }
-            LinkBanner {}
+            ConnectionBanner {}
             taskbar::Taskbar {}
             layers::Layers {}
         }
@@ -107,8 +107,10 @@ fn background_menu() -> Vec<Item> {
     }
     items.push(Item::Line);
     items.push(
-        Item::new("undo-2", words::UNDO, || undo::latest(app_state(), crate::undo_plan::Way::Undo))
-            .key("Ctrl Z"),
+        Item::new("undo-2", words::UNDO, || {
+            undo::revert_latest(app_state(), crate::undo_plan::RevertKind::Undo)
+        })
+        .key("Ctrl Z"),
     );
     items.push(
         Item::new("keyboard", words::desktop::KEYBOARD_SHORTCUTS, || {
@@ -119,7 +121,7 @@ fn background_menu() -> Vec<Item> {
     items
 }
 
-/// An empty desktop says what can be done.
+/// The empty desktop: a greeting and a few apps to start with.
 #[component]
 fn Welcome() -> Element {
     let name = app_state().me.read().as_ref().map(|me| me.name.clone()).unwrap_or_default();
@@ -153,9 +155,9 @@ pub(crate) fn theme(setting: Option<&str>) {
 }
 
 #[component]
-fn LinkBanner() -> Element {
+fn ConnectionBanner() -> Element {
     let app_state = app_state();
-    let lost = *app_state.link.read() == Link::Lost;
+    let lost = *app_state.connection.read() == ConnectionState::Lost;
     rsx! {
         div { class: "banner", role: "status", hidden: !lost,
             if lost {
@@ -175,7 +177,7 @@ fn PastBar(seq: Seq) -> Element {
             span { {words::desktop::as_it_was(seq)} }
             button {
                 class: "btn ghost",
-                onclick: move |_| undo::ask(app_state, Plan::Restore { seq, label: words::event(seq) }),
+                onclick: move |_| undo::open_dialog(app_state, RevertPlan::Restore { seq, label: words::event(seq) }),
                 {words::RESTORE_TO_HERE}
             }
             button { class: "btn pri", id: "return-to-now", onclick: move |_| app_state.past.set(None), {words::desktop::RETURN_TO_NOW} }

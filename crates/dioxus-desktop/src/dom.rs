@@ -17,7 +17,7 @@ pub(crate) fn document() -> Option<Document> {
     window()?.document()
 }
 
-/// What a key is called, such as `a` or `ArrowDown`; the browser says so itself, without a table of all names here.
+/// The name of a key by the browser, such as `a` or `ArrowDown`. Dioxus would need a table of all names in the bundle.
 pub(crate) fn key(event: &KeyboardEvent) -> String {
     event.data().as_web_event().key()
 }
@@ -32,13 +32,13 @@ pub(crate) fn focus(id: &str) {
     }
 }
 
-/// Moves the focus once what was just rendered is there.
+/// Moves the focus after the next render.
 pub(crate) fn focus_soon(id: impl Into<String>) {
     let id = id.into();
     gloo_timers::callback::Timeout::new(0, move || focus(&id)).forget();
 }
 
-/// Scrolls as little as has to be for something to be seen.
+/// Scrolls an element into view, by as little as possible.
 pub(crate) fn reveal(id: &str) {
     if let Some(element) = by_id(id) {
         let options = web_sys::ScrollIntoViewOptions::new();
@@ -64,7 +64,7 @@ pub(crate) fn active() -> Option<Element> {
     document()?.active_element()
 }
 
-/// Whether keys go into a text.
+/// Whether the focus is in a text field.
 pub(crate) fn is_typing() -> bool {
     let Some(element) = active() else { return false };
     let tag = element.tag_name();
@@ -101,7 +101,7 @@ pub(crate) fn callback<T: wasm_bindgen::convert::FromWasmAbi + 'static>(
     Closure::new(move |value: T| runtime.in_scope(ScopeId::APP, || run(value)))
 }
 
-/// A place to keep small things of this tab.
+/// A value of this tab's session storage.
 pub(crate) fn session_get(key: &str) -> Option<String> {
     window()?.session_storage().ok()??.get_item(key).ok()?
 }
@@ -112,7 +112,7 @@ pub(crate) fn session_set(key: &str, value: &str) {
     }
 }
 
-/// Keeps a small thing for this browser, or forgets it.
+/// Stores a value in this browser, or removes it.
 pub(crate) fn keep(key: &str, value: Option<&str>) {
     if let Some(Ok(Some(storage))) = window().map(|w| w.local_storage()) {
         let _ = match value {
@@ -122,13 +122,19 @@ pub(crate) fn keep(key: &str, value: Option<&str>) {
     }
 }
 
-/// What the keys of unsaved texts begin with.
+/// Stores a text in this browser; false if there is no room.
+pub(crate) fn keep_safe(key: &str, text: &str) -> bool {
+    let storage = window().and_then(|window| window.local_storage().ok().flatten());
+    storage.is_some_and(|storage| storage.set_item(key, text).is_ok())
+}
+
+/// The prefix of the keys of drafts.
 pub(crate) const DRAFT: &str = "draft:";
 
-/// Forgets all unsaved texts of this browser: signing out leaves nothing behind.
+/// Deletes all drafts of this browser, for sign-out.
 pub(crate) fn forget_drafts() {
     let Some(window) = window() else { return };
-    // Open texts are no longer kept, either.
+    // Open editors stop keeping drafts, too.
     if let Ok(event) = Event::new("choir-sign-out") {
         let _ = window.dispatch_event(&event);
     }
@@ -154,7 +160,7 @@ pub(crate) fn encode(text: &str) -> String {
     js_sys::encode_uri_component(text).into()
 }
 
-/// Lets the browser save something under a name.
+/// Downloads a URL under a name.
 pub(crate) fn download(url: &str, name: &str) {
     let Some(document) = document() else { return };
     let Some(anchor) =

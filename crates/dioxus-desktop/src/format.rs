@@ -89,7 +89,7 @@ pub(crate) fn role_name(role: &str) -> String {
     name
 }
 
-/// Where untrusted text came from, in words; empty if from nowhere.
+/// The origins of untrusted text; empty if there is none.
 pub(crate) fn origins(taint: &[Taint]) -> String {
     let names = taint.iter().map(|label| match label {
         web if *web == Taint::WEB => words::runs::FROM_WEB,
@@ -101,7 +101,7 @@ pub(crate) fn origins(taint: &[Taint]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// What a model costs, for a million tokens read and written.
+/// The price of a model for a million input and output tokens.
 pub(crate) fn price(model: &ModelLine) -> String {
     match (model.input_price, model.output_price) {
         (Some(0), Some(0)) => words::runs::FREE.into(),
@@ -110,7 +110,7 @@ pub(crate) fn price(model: &ModelLine) -> String {
     }
 }
 
-/// What a budget allows, in a line.
+/// A budget on one line.
 pub(crate) fn budget(budget: &Budget) -> String {
     let parts = [
         budget.micros.map(money),

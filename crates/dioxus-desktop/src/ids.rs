@@ -1,4 +1,4 @@
-//! New ids. The browser's clock gives the time, its random source the bits.
+//! New ids, from the browser's clock and its random source.
 
 use shared_types::{CommandId, OpId, RunId, Timestamp, WindowId};
 
@@ -9,9 +9,11 @@ pub(crate) fn now() -> Timestamp {
 
 fn bits() -> [u8; 10] {
     let mut bits = [0; 10];
-    // A browser without a random source cannot be signed in to at all; the time alone keeps ids apart then.
-    if let Some(Ok(crypto)) = crate::dom::window().map(|w| w.crypto()) {
-        let _ = crypto.get_random_values_with_u8_array(&mut bits);
+    let crypto = crate::dom::window().and_then(|window| window.crypto().ok());
+    let is_filled = crypto.is_some_and(|crypto| crypto.get_random_values_with_u8_array(&mut bits).is_ok());
+    if !is_filled {
+        // Every browser that can run this has a random source; should it fail, ids must still differ.
+        bits = [(); 10].map(|()| (fraction() * 256.0) as u8);
     }
     bits
 }
@@ -32,7 +34,7 @@ pub(crate) fn run() -> RunId {
     RunId::mint(now(), bits())
 }
 
-/// A number between zero and one, to spread what would otherwise happen at once.
+/// A random number between zero and one, for jitter.
 pub(crate) fn fraction() -> f64 {
     js_sys::Math::random()
 }

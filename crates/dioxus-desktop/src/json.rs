@@ -217,7 +217,7 @@ fn name(text: &str) -> StrDeserializer<'_, ReadError> {
     text.into_deserializer()
 }
 
-/// A variant of an enum, with what it holds.
+/// A variant of an enum, with its content.
 struct Variant<'a> {
     name: &'a str,
     content: Option<&'a Value>,
@@ -232,7 +232,7 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     }
 }
 
-/// What a variant holds.
+/// The content of a variant.
 struct Content<'a>(Option<&'a Value>);
 
 impl<'a> Content<'a> {
@@ -280,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    /// What serde_json reads from a text, this reads as well, and the same.
+    /// Asserts that a value written by serde_json is read back equal.
     fn same<T: DeserializeOwned + Serialize + PartialEq + fmt::Debug>(value: &T) {
         let text = serde_json::to_string(value).unwrap();
         assert_eq!(read::<T>(&text).as_ref(), Ok(value), "{text}");

@@ -11,11 +11,10 @@ mod dom;
 mod format;
 mod icons;
 mod ids;
-mod js_parts;
+mod js_modules;
 mod json;
 mod menu;
 mod model;
-mod parts;
 mod question_cards;
 mod runs;
 mod session;
@@ -23,6 +22,7 @@ mod state;
 mod undo;
 mod undo_plan;
 mod upload;
+mod widgets;
 mod words;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! What a context menu offers. The desktop draws it.
+//! The items of a context menu. `desktop::menu` renders it.
 
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ pub(crate) struct Menu {
     pub x: f64,
     pub y: f64,
     pub items: Vec<Item>,
-    /// What had the focus, to give it back.
+    /// The element that had the focus and gets it back.
     pub from: Option<HtmlElement>,
 }
 

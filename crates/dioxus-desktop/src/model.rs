@@ -1,5 +1,4 @@
-//! What this tab knows of the computer: the server's view, and on top of it what the person just did and the server
-//! has not answered yet.
+//! This tab's model of the computer: the server's state, and on top of it the gestures that the server has not confirmed.
 
 use std::collections::BTreeMap;
 
@@ -12,29 +11,29 @@ use shared_types::wire::{DesktopAction, DesktopState, Gesture, SentEvent};
 use shared_types::{OpId, Seq, WindowId};
 
 pub(crate) type Windows = BTreeMap<WindowId, Window>;
-/// The map that a JSON object is: it is in the bundle anyway.
+/// The map type of JSON objects, which the bundle contains anyway.
 pub(crate) type Settings = serde_json::Map<String, Value>;
 
-/// The server's truth, as far as a desktop shows it, and the gestures on their way to it.
+/// The state that the desktop shows, and the gestures that are being sent.
 #[derive(Default)]
-pub(crate) struct Model {
+pub(crate) struct DesktopModel {
     seq: Seq,
     windows: Windows,
     settings: Settings,
     /// Operations on files since the last checkpoint, and the newest change of a file.
     unsaved: u64,
     changed: Option<(Seq, OpId)>,
-    pending: Vec<Pending>,
+    pending: Vec<PendingGesture>,
 }
 
-/// A gesture that is shown and not in the view yet.
-struct Pending {
+/// A gesture that is shown and whose event has not arrived.
+struct PendingGesture {
     gesture: Gesture,
     /// Where the server recorded it, once it has answered.
     recorded: Option<Seq>,
 }
 
-impl Model {
+impl DesktopModel {
     pub(crate) fn seq(&self) -> Seq {
         self.seq
     }
@@ -73,7 +72,7 @@ impl Model {
                 self.settings.remove(&*p.key);
             }
             DesktopEvent::Checkpoint(CheckpointEvent::Create(p)) => {
-                // The commit does not hold changes that came while it was made.
+                // The commit does not contain changes made during the checkpoint.
                 self.changed = self.changed.filter(|(seq, _)| *seq > p.seq);
                 self.unsaved = u64::from(self.changed.is_some());
             }
@@ -87,38 +86,38 @@ impl Model {
             | DesktopEvent::ModelAnswered(_)
             | DesktopEvent::NotFollowed => {}
         }
-        self.settle(event.op);
+        self.remove_pending(event.op);
         true
     }
 
     /// Shows a gesture before the server has it.
-    pub(crate) fn expect(&mut self, gesture: Gesture) {
-        self.pending.push(Pending { gesture, recorded: None });
+    pub(crate) fn add_pending(&mut self, gesture: Gesture) {
+        self.pending.push(PendingGesture { gesture, recorded: None });
     }
 
-    /// Forgets a gesture: it is in the view now, or it was refused.
-    pub(crate) fn settle(&mut self, op: OpId) {
+    /// Removes a gesture: its event has arrived, or it was refused.
+    pub(crate) fn remove_pending(&mut self, op: OpId) {
         self.pending.retain(|pending| pending.gesture.op != op);
     }
 
     /// The server has recorded a gesture; it stays shown until its event is here.
     pub(crate) fn recorded(&mut self, op: OpId, at: Seq) {
         if at <= self.seq {
-            return self.settle(op);
+            return self.remove_pending(op);
         }
         for pending in self.pending.iter_mut().filter(|pending| pending.gesture.op == op) {
             pending.recorded = Some(at);
         }
     }
 
-    /// The first gesture that the server may not have got.
-    pub(crate) fn unsure(&self) -> Option<Gesture> {
+    /// The first gesture that the server may not have received.
+    pub(crate) fn first_unsent(&self) -> Option<Gesture> {
         let first = self.pending.iter().find(|pending| pending.recorded.is_none());
         first.map(|pending| pending.gesture.clone())
     }
 
     /// Whether a change of a setting may not have reached the server.
-    pub(crate) fn has_unsure_settings(&self) -> bool {
+    pub(crate) fn has_unsent_settings(&self) -> bool {
         self.pending.iter().filter(|pending| pending.recorded.is_none()).any(|pending| {
             match pending.gesture.action {
                 DesktopAction::SetSetting { .. } | DesktopAction::ClearSetting { .. } => true,
@@ -133,7 +132,7 @@ impl Model {
 
     pub(crate) fn windows(&self) -> Windows {
         let mut windows = self.windows.clone();
-        for Pending { gesture, .. } in &self.pending {
+        for PendingGesture { gesture, .. } in &self.pending {
             match &gesture.action {
                 DesktopAction::SetWindow { window, state } => drop(windows.insert(*window, state.clone())),
                 DesktopAction::CloseWindow { window } => drop(windows.remove(window)),
@@ -145,7 +144,7 @@ impl Model {
 
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = self.settings.clone();
-        for Pending { gesture, .. } in &self.pending {
+        for PendingGesture { gesture, .. } in &self.pending {
             match &gesture.action {
                 DesktopAction::SetSetting { key, value } => {
                     drop(settings.insert(key.to_string(), value.clone()))
@@ -176,8 +175,8 @@ mod tests {
         WindowId::from_bytes([1; 16])
     }
 
-    fn at(seq: u64, x: i32) -> Model {
-        let mut model = Model::default();
+    fn at(seq: u64, x: i32) -> DesktopModel {
+        let mut model = DesktopModel::default();
         model.reset(state(seq, x));
         model
     }
@@ -200,7 +199,7 @@ mod tests {
     }
 
     /// Applies an event as it comes over the socket.
-    fn apply(model: &mut Model, seq: u64, name: &str, version: u16, op: OpId, payload: Value) -> bool {
+    fn apply(model: &mut DesktopModel, seq: u64, name: &str, version: u16, op: OpId, payload: Value) -> bool {
         let event = json!({
             "id": op, "seq": seq, "ts": 0, "source": "user", "type": name, "v": version, "op": op,
             "actor": "desktop", "payload": payload, "hash": "00".repeat(32),
@@ -210,7 +209,7 @@ mod tests {
         model.apply(&event, &what)
     }
 
-    fn x(model: &Model) -> i32 {
+    fn x(model: &DesktopModel) -> i32 {
         model.windows()[&id()].rect.x
     }
 
@@ -224,12 +223,12 @@ mod tests {
     #[test]
     fn a_gesture_shows_at_once_and_settles_with_its_event() {
         let mut model = at(7, 10);
-        model.expect(moved(50));
+        model.add_pending(moved(50));
         assert_eq!(x(&model), 50);
         let payload = json!({ "window": id(), "state": window(50) });
         assert!(apply(&mut model, 8, "window.set", 1, moved(50).op, payload.clone()));
         assert!(!apply(&mut model, 8, "window.set", 1, moved(50).op, payload), "an event counts once");
-        assert!(model.unsure().is_none());
+        assert!(model.first_unsent().is_none());
         assert_eq!(x(&model), 50);
     }
 
@@ -258,18 +257,18 @@ mod tests {
     #[test]
     fn a_refused_gesture_goes_back() {
         let mut model = at(7, 10);
-        model.expect(moved(50));
-        model.settle(moved(50).op);
+        model.add_pending(moved(50));
+        model.remove_pending(moved(50).op);
         assert_eq!(x(&model), 10);
     }
 
     #[test]
     fn a_recorded_gesture_is_not_sent_again_and_a_newer_state_settles_it() {
         let mut model = at(7, 10);
-        model.expect(moved(50));
-        assert!(model.unsure().is_some());
+        model.add_pending(moved(50));
+        assert!(model.first_unsent().is_some());
         model.recorded(moved(50).op, Seq(8));
-        assert!(model.unsure().is_none());
+        assert!(model.first_unsent().is_none());
         assert_eq!(x(&model), 50);
         model.reset(state(9, 70));
         assert_eq!(x(&model), 70);

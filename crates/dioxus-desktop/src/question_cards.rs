@@ -1,5 +1,5 @@
-//! Questions that wait for the person, in a corner over every app: they block nothing, take no focus, and come one
-//! after another. The same cards stand inside their run.
+//! Questions that wait for the person, in a corner over every app, one at a time. They do not block anything and do not
+//! take the focus. The page of a run shows the same cards.
 
 use dioxus::prelude::*;
 use shared_types::payload::run::{AskKind, Reply, Scope};
@@ -8,9 +8,9 @@ use shared_types::wire::RunQuestion;
 use crate::dom;
 use crate::format::{duration, origins, role_icon, role_name};
 use crate::icons::Icon;
-use crate::parts::{Diff, IconButton, press};
 use crate::runs::{self, is_in_front};
 use crate::state::app_state;
+use crate::widgets::{Diff, IconButton, button};
 use crate::words;
 
 #[component]
@@ -18,7 +18,7 @@ pub(crate) fn Cards() -> Element {
     let app_state = app_state();
     let questions = app_state.runs.questions.read();
     let open = questions.iter().filter(|question| !is_in_front(app_state, question.run));
-    // A call in the outbox does not wait for its turn to be seen.
+    // Calls in the outbox are shown at once, all of them: they leave by themselves.
     let (waiting, leaving): (Vec<&RunQuestion>, Vec<_>) = open.partition(|q| q.about.needs_answer());
     let more = waiting.len().saturating_sub(1) as u64;
     rsx! {
@@ -36,7 +36,7 @@ pub(crate) fn Cards() -> Element {
     }
 }
 
-/// One question, with all that is needed to answer it.
+/// One question, with everything needed to answer it.
 #[component]
 pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Element {
     let app_state = app_state();
@@ -45,7 +45,7 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
     let run = question.run;
     let from = origins(&question.taint);
     let (wants, is_final) = match &question.about {
-        AskKind::Approval { tool, is_final, .. } => (wish(tool), *is_final),
+        AskKind::Approval { tool, is_final, .. } => (tool_phrase(tool), *is_final),
         AskKind::Question { .. } => (words::cards::ASKS, false),
         AskKind::Outgoing { .. } => (words::cards::ACTS_OUTSIDE, true),
         AskKind::Interrupted { .. } => (words::cards::WAS_INTERRUPTED, false),
@@ -68,9 +68,9 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
     };
     let answers = match &question.about {
         AskKind::Question { choices, .. } => choose(&question, choices, words),
-        AskKind::Outgoing { .. } => recall(&question),
-        AskKind::Approval { pattern, .. } => verdicts(&question, Some(pattern), words, denying),
-        AskKind::Interrupted { .. } => verdicts(&question, None, words, denying),
+        AskKind::Outgoing { .. } => outbox_buttons(&question),
+        AskKind::Approval { pattern, .. } => approval_buttons(&question, Some(pattern), words, denying),
+        AskKind::Interrupted { .. } => approval_buttons(&question, None, words, denying),
     };
     rsx! {
         article { class: "ask-card", role: "group", "aria-label": "{title}",
@@ -95,45 +95,47 @@ pub(crate) fn Card(question: RunQuestion, #[props(default)] corner: bool) -> Ele
     }
 }
 
-/// What a tool is used for.
-fn wish(tool: &str) -> &'static str {
+/// What an agent wants when it calls a tool. These are the names of `agents::ToolKind`; tools of MCP servers have others.
+fn tool_phrase(tool: &str) -> &'static str {
     match tool {
         "exec" => words::cards::RUN_COMMAND,
-        "fetch" | "web_fetch" | "search" | "web_search" => words::cards::REACH_WEB,
+        "fetch" | "web_search" => words::cards::REACH_WEB,
+        "read" | "list" => words::cards::READ_FILE,
+        "search" => words::cards::SEARCH_WORKSPACE,
         "write" | "edit" => words::cards::CHANGE_FILE,
         _ => words::cards::USE_TOOL,
     }
 }
 
-fn say(question: &RunQuestion, reply: Reply) -> impl Fn() + 'static {
+fn answer(question: &RunQuestion, reply: Reply) -> impl Fn() + 'static {
     let question = question.clone();
     move || runs::answer(&question, reply.clone())
 }
 
-/// An answer in words, or one of those that were offered.
+/// The choices that the agent offered, and a field for another answer.
 fn choose(question: &RunQuestion, choices: &[Box<str>], words: Signal<String>) -> Element {
     rsx! {
         div { class: "acts",
             for choice in choices {
-                {press("btn", "", &**choice, say(question, Reply::Words(choice.clone())))}
+                {button("btn", "", &**choice, answer(question, Reply::Words(choice.clone())))}
             }
         }
         {line(question, Reply::Words, words::cards::YOUR_ANSWER, words::cards::ANSWER, words)}
     }
 }
 
-/// A call in the outbox goes now, or not at all.
-fn recall(question: &RunQuestion) -> Element {
+/// Cancels a call in the outbox, or sends it now.
+fn outbox_buttons(question: &RunQuestion) -> Element {
     let no = Reply::Deny(words::cards::CALLED_OFF.into());
     rsx! {
         div { class: "acts",
-            {press("btn pri", "undo-2", words::cards::CALL_OFF, say(question, no))}
-            {press("btn", "", words::cards::LET_GO, say(question, Reply::Allow(Scope::Once)))}
+            {button("btn pri", "undo-2", words::cards::CALL_OFF, answer(question, no))}
+            {button("btn", "", words::cards::LET_GO, answer(question, Reply::Allow(Scope::Once)))}
         }
     }
 }
 
-/// How long a call still lies in the outbox: in words as of when it was fetched, and as a bar that grows shorter.
+/// How long a call stays in the outbox: as text, as of the fetch, and as a shrinking bar.
 fn countdown(left: Option<u64>) -> Element {
     let when = match left {
         None => words::cards::GOES_WITH_RUN.to_owned(),
@@ -145,8 +147,8 @@ fn countdown(left: Option<u64>) -> Element {
     }
 }
 
-/// Yes for how long, or no. A call that was interrupted has no pattern, and is allowed once at most.
-fn verdicts(
+/// Allow once, for the run or always, or deny. A call that was interrupted has no pattern and can be allowed once only.
+fn approval_buttons(
     question: &RunQuestion,
     pattern: Option<&str>,
     words: Signal<String>,
@@ -168,12 +170,12 @@ fn verdicts(
     };
     rsx! {
         div { class: "acts",
-            {press("btn pri", "check", yes, say(question, Reply::Allow(Scope::Once)))}
+            {button("btn pri", "check", yes, answer(question, Reply::Allow(Scope::Once)))}
             if pattern.is_some() {
-                {press("btn", "", words::cards::ALLOW_IN_RUN, say(question, Reply::Allow(Scope::Run)))}
-                {press("btn", "", words::cards::ALLOW_ALWAYS, say(question, Reply::Allow(Scope::Always)))}
+                {button("btn", "", words::cards::ALLOW_IN_RUN, answer(question, Reply::Allow(Scope::Run)))}
+                {button("btn", "", words::cards::ALLOW_ALWAYS, answer(question, Reply::Allow(Scope::Always)))}
             }
-            {press("btn ghost", "", no, deny)}
+            {button("btn ghost", "", no, deny)}
         }
         if let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty()) {
             p { class: "quiet", {words::cards::ALLOWS_MORE} code { "{pattern}" } }
@@ -181,7 +183,7 @@ fn verdicts(
     }
 }
 
-/// A line to write an answer in.
+/// A form with one text field for an answer.
 fn line(
     question: &RunQuestion,
     reply: fn(Box<str>) -> Reply,

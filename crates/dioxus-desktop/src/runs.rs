@@ -1,8 +1,7 @@
-//! Runs as this tab knows them: the newest runs, the questions that wait for the person, and the words that agents
-//! stream.
+//! Starts and controls runs, answers their questions, and keeps the list of the newest runs up to date.
 //!
-//! Nothing here polls. An event of a run marks it, and components that show the run fetch it again, a few times in a
-//! second at most.
+//! Nothing here polls. An event of a run marks it, and components that show the run fetch it again, a few times a second
+//! at most.
 
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
@@ -13,16 +12,16 @@ use shared_types::wire::{
 };
 use shared_types::{FilePath, RunId, Seq};
 
-use crate::api::{self, Failure, Method};
+use crate::api::{self, ApiFailure, Method};
 use crate::app_list;
-use crate::state::{AppState, Offer, app_state, is_unrecorded};
+use crate::state::{AppState, ToastAction, app_state};
 use crate::undo;
-use crate::undo_plan::{Plan, Target, Way};
+use crate::undo_plan::{RevertKind, RevertPlan, RevertTarget};
 use crate::words;
 use crate::{dom, ids};
 
-/// Milliseconds until an objective is sent again that did not arrive.
-const RETRY: u32 = 2_000;
+/// Milliseconds until an objective that got no answer is sent again.
+const RETRY_MS: u32 = 2_000;
 
 /// Fetches the newest runs and questions whenever a run changed, and reports when one has ended.
 pub(crate) fn use_watch() {
@@ -43,11 +42,12 @@ pub(crate) fn use_watch() {
         Some(Ok(list)) => {
             state.before.set(list.before);
             let mut lines = list.runs.clone();
+            state.mark_recorded(&lines);
             let known = std::mem::take(&mut *state.newest.write());
             for old in known {
                 match lines.iter().find(|line| line.run == old.run) {
                     Some(new) => report(app_state, &old, new),
-                    None if is_unrecorded(&old) => lines.insert(0, old),
+                    None if state.unrecorded.peek().contains(&old.run) => lines.insert(0, old),
                     None => {}
                 }
             }
@@ -63,7 +63,7 @@ pub(crate) fn use_watch() {
     });
 }
 
-/// Reports that a run has ended or paused, unless the person looks at it.
+/// Reports that a run has ended or paused; a pause only if the run's window is not in front.
 fn report(app_state: AppState, old: &RunLine, new: &RunLine) {
     let word = match new.state {
         RunState::Completed => words::runs::RUN_DONE,
@@ -76,8 +76,11 @@ fn report(app_state: AppState, old: &RunLine, new: &RunLine) {
     }
     let text = words::runs::ended(word, &new.title, new.reason.as_deref());
     app_state.notice(text.clone(), new.state == RunState::Failed, Some(new.run));
-    let offer =
-        if new.state == RunState::Completed { Offer::OpenOrUndo(new.run) } else { Offer::Open(new.run) };
+    let offer = if new.state == RunState::Completed {
+        ToastAction::OpenOrUndo(new.run)
+    } else {
+        ToastAction::Open(new.run)
+    };
     app_state.toast(text, false, offer);
 }
 
@@ -108,7 +111,10 @@ pub(crate) fn open(app_state: AppState, run: RunId) {
 /// Undoes a whole run, after a preview.
 pub(crate) fn undo(app_state: AppState, run: RunId) {
     let label = app_state.runs.line(run).map(|line| line.title).unwrap_or_default();
-    undo::ask(app_state, Plan::Revert { way: Way::Undo, target: Target::Run(run), label });
+    undo::open_dialog(
+        app_state,
+        RevertPlan::Revert { kind: RevertKind::Undo, target: RevertTarget::Run(run), label },
+    );
 }
 
 /// Shows where models are set up.
@@ -118,7 +124,7 @@ pub(crate) fn open_models(app_state: AppState) {
     }
 }
 
-/// An objective as the prompt bar takes it.
+/// An objective from the prompt bar.
 pub(crate) struct Objective {
     pub text: String,
     pub attached: Vec<FilePath>,
@@ -131,6 +137,7 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
     let run = ids::run();
     let mut state = app_state.runs;
     let Objective { text, attached, model, budget } = objective;
+    state.unrecorded.write().push(run);
     let title = text.lines().next().unwrap_or_default().chars().take(120).collect();
     state.newest.write().insert(
         0,
@@ -139,6 +146,7 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
             title,
             state: RunState::Running,
             reason: None,
+            // Not known before the server has recorded the run; see `RunsState::unrecorded`.
             seq: Seq::ZERO,
             started: ids::now(),
             ended: None,
@@ -158,11 +166,11 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
             }
             match api::post::<RunLine>("/runs", &body).await {
                 // The objective is not lost. Should it have arrived, the server knows its command.
-                Err(Failure::Unreachable) => {
+                Err(ApiFailure::Unreachable) => {
                     if !std::mem::replace(&mut was_told, true) {
-                        app_state.toast(words::runs::SENT_LATER, true, Offer::Nothing);
+                        app_state.toast(words::runs::SENT_LATER, true, ToastAction::Nothing);
                     }
-                    TimeoutFuture::new(RETRY).await;
+                    TimeoutFuture::new(RETRY_MS).await;
                 }
                 answer => break answer,
             }
@@ -177,9 +185,15 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
         if let Err(failure) = &answer {
             app_state.report_failure(failure);
         }
-        let mut newest = state.newest.write();
         // A line that the list brought meanwhile is newer.
-        if let Some(line) = newest.iter_mut().find(|line| line.run == run && is_unrecorded(line)) {
+        if !state.is_unrecorded(run) {
+            return;
+        }
+        if let Ok(recorded) = &answer {
+            state.mark_recorded(std::slice::from_ref(recorded));
+        }
+        let mut newest = state.newest.write();
+        if let Some(line) = newest.iter_mut().find(|line| line.run == run) {
             match answer {
                 Ok(recorded) => *line = recorded,
                 Err(failure) => {
@@ -191,16 +205,14 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
     });
 }
 
-/// Does something to a run.
+/// Controls a run: pause, resume, steer, answer, stop.
 pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
-    // One that the server has not recorded yet is stopped here.
-    if gesture == RunGesture::Stop {
-        let mut newest = app_state().runs.newest;
-        let mut newest = newest.write();
-        let unsent = |line: &&mut RunLine| line.run == run && is_unrecorded(line);
-        if let Some(line) = newest.iter_mut().find(unsent)
-            && line.state == RunState::Running
-        {
+    // A run that the server has not recorded yet is stopped here.
+    let mut state = app_state().runs;
+    if gesture == RunGesture::Stop && state.is_unrecorded(run) {
+        let mut newest = state.newest.write();
+        let running = |line: &&mut RunLine| line.run == run && line.state == RunState::Running;
+        if let Some(line) = newest.iter_mut().find(running) {
             line.state = RunState::Cancelled;
             return;
         }
@@ -220,7 +232,7 @@ pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
 pub(crate) fn answer(question: &RunQuestion, reply: Reply) {
     let mut state = app_state().runs;
     let ask = question.ask;
-    // A call in the outbox is shown until the server says that it was called off or has left.
+    // A call in the outbox is shown until the server reports that it was cancelled or sent.
     if question.about.needs_answer() {
         state.questions.write().retain(|other| other.ask != ask);
     }

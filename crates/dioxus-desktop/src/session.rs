@@ -1,21 +1,21 @@
-//! Who is signed in. A link's secret travels in the fragment, is spent once and leaves the address; without a session
-//! there is a sign-in screen with a passkey, a recovery code, and how to get another link.
+//! Signing in. The secret of a sign-in link is in the fragment of the address; it is removed from there and used once.
+//! Without a session the sign-in screen offers a passkey, a recovery code, and how to get another link.
 
 use dioxus::prelude::*;
 use shared_types::wire::{CeremonyStart, FinishCeremony, Link, Me, Recover};
 use wasm_bindgen::JsValue;
 
-use crate::api::{self, Answer, Failure, Method};
+use crate::api::{self, ApiFailure, ApiResult};
 use crate::desktop::{self, Desktop};
 use crate::icons::Icon;
-use crate::parts::SOME_WORDS;
 use crate::state::AppState;
+use crate::widgets::SOME_WORDS;
 use crate::words;
 use crate::{connection, dom};
 
-/// How far signing in has come.
+/// The state of signing in.
 #[derive(Debug, Clone, PartialEq)]
-enum Stage {
+enum SignInState {
     Asking,
     SignedOut(Option<String>),
     SignedIn,
@@ -25,39 +25,39 @@ enum Stage {
 #[component]
 pub(crate) fn Root() -> Element {
     let app_state = use_context_provider(AppState::new);
-    let mut stage = use_signal(|| Stage::Asking);
+    let mut state = use_signal(|| SignInState::Asking);
     use_hook(move || {
         spawn(async move {
             let refused = spend_link().await;
-            stage.set(enter(app_state, refused).await);
+            state.set(enter(app_state, refused).await);
         });
     });
     // The connection clears `me` when the session has ended.
     use_effect(move || {
-        if app_state.me.read().is_none() && *stage.peek() == Stage::SignedIn {
-            stage.set(Stage::SignedOut(Some(words::sign_in::SESSION_ENDED.into())));
+        if app_state.me.read().is_none() && *state.peek() == SignInState::SignedIn {
+            state.set(SignInState::SignedOut(Some(words::sign_in::SESSION_ENDED.into())));
         }
     });
-    // Whose theme it would be is not known yet.
+    // The theme is a setting of a user, so none applies before sign-in.
     use_effect(move || {
-        if matches!(*stage.read(), Stage::SignedOut(_)) {
+        if matches!(*state.read(), SignInState::SignedOut(_)) {
             desktop::theme(None);
         }
     });
     use_effect(move || {
-        if *stage.read() != Stage::Asking
+        if *state.read() != SignInState::Asking
             && let Some(shell) = dom::by_id("shell")
         {
             shell.remove();
         }
     });
-    match stage() {
-        Stage::Asking => rsx! {},
-        Stage::SignedIn => rsx! { Desktop {} },
-        Stage::SignedOut(why) => rsx! {
+    match state() {
+        SignInState::Asking => rsx! {},
+        SignInState::SignedIn => rsx! { Desktop {} },
+        SignInState::SignedOut(why) => rsx! {
             SignIn {
                 why,
-                // A new session begins with a fresh page: what an ended one left behind is gone.
+                // A new session starts with a fresh page, so that no state of the old one is left.
                 onenter: move |()| {
                     if let Some(window) = dom::window() {
                         let _ = window.location().reload();
@@ -68,7 +68,7 @@ pub(crate) fn Root() -> Element {
     }
 }
 
-/// Spends the secret in the address, if there is one; says why if it was refused.
+/// Uses the secret in the address, if there is one; returns the reason if it was refused.
 async fn spend_link() -> Option<String> {
     let window = dom::window()?;
     let hash = window.location().hash().ok()?;
@@ -81,42 +81,42 @@ async fn spend_link() -> Option<String> {
         Some(secret) => ("/auth/accept", secret.to_owned()),
         None => ("/auth/link", secret),
     };
-    api::send_json(Method::Post, route, &Link { secret }).await.err().map(|failure| failure.text())
+    api::send_once(route, &Link { secret }).await.err().map(|failure| failure.text())
 }
 
-async fn enter(mut app_state: AppState, refused: Option<String>) -> Stage {
-    let me: Answer<Me> = api::get("/me").await;
+async fn enter(mut app_state: AppState, refused: Option<String>) -> SignInState {
+    let me: ApiResult<Me> = api::get("/me").await;
     match me {
         Ok(me) => {
             app_state.me.set(Some(me));
             connection::start(app_state);
-            Stage::SignedIn
+            SignInState::SignedIn
         }
-        Err(failure) if failure.status() == 401 => Stage::SignedOut(refused),
-        Err(failure) => Stage::SignedOut(Some(failure.text())),
+        Err(failure) if failure.status() == 401 => SignInState::SignedOut(refused),
+        Err(failure) => SignInState::SignedOut(Some(failure.text())),
     }
 }
 
 /// A passkey ceremony from its start to its finish.
-pub(crate) async fn sign_in_with_passkey() -> Answer<()> {
-    let CeremonyStart { ceremony, options } = api::post("/auth/passkeys/login/start", &api::Empty {}).await?;
+pub(crate) async fn sign_in_with_passkey() -> ApiResult<()> {
+    let CeremonyStart { ceremony, options } =
+        api::post_once("/auth/passkeys/login/start", &api::Empty {}).await?;
     let credential = crate::apps::settings::webauthn::get(&options).await?;
-    api::send_json(Method::Post, "/auth/passkeys/login/finish", &FinishCeremony { ceremony, credential })
-        .await
+    api::send_once("/auth/passkeys/login/finish", &FinishCeremony { ceremony, credential }).await
 }
 
 #[component]
 fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
-    let mut trouble = use_signal(|| why.clone());
+    let mut error = use_signal(|| why.clone());
     let mut by_code = use_signal(|| false);
     let mut user = use_signal(|| "owner".to_owned());
     let mut code = use_signal(String::new);
     let mut busy = use_signal(|| false);
-    let mut settle = move |answer: std::result::Result<(), Failure>| {
+    let mut finish = move |answer: std::result::Result<(), ApiFailure>| {
         busy.set(false);
         match answer {
             Ok(()) => onenter.call(()),
-            Err(failure) => trouble.set(Some(failure.text())),
+            Err(failure) => error.set(Some(failure.text())),
         }
     };
     rsx! {
@@ -125,7 +125,7 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                 div { class: "mark", Icon { name: "feather" } }
                 h1 { {words::sign_in::CHOIR_OS} }
                 p { class: "lead", {words::sign_in::LEAD} }
-                if let Some(text) = trouble() {
+                if let Some(text) = error() {
                     p { class: "trouble", role: "alert", Icon { name: "triangle-alert" } span { "{text}" } }
                 }
                 button {
@@ -133,7 +133,7 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                     disabled: busy(),
                     onclick: move |_| {
                         busy.set(true);
-                        spawn(async move { settle(sign_in_with_passkey().await) });
+                        spawn(async move { finish(sign_in_with_passkey().await) });
                     },
                     Icon { name: "key-round" }
                     {words::sign_in::WITH_PASSKEY}
@@ -145,7 +145,7 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                             event.prevent_default();
                             busy.set(true);
                             let body = Recover { user: user(), code: code().trim().to_owned() };
-                            spawn(async move { settle(api::send_json(Method::Post, "/auth/recover", &body).await) });
+                            spawn(async move { finish(api::send_once("/auth/recover", &body).await) });
                         },
                         label { {words::sign_in::USER} input { class: "field", value: "{user}", autocomplete: "username", oninput: move |e| user.set(e.value()) } }
                         label { {words::sign_in::RECOVERY_CODE} input { class: "field mono", value: "{code}", autocomplete: "one-time-code", required: true, pattern: SOME_WORDS, autofocus: true, oninput: move |e| code.set(e.value()) } }

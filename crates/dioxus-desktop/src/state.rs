@@ -20,27 +20,27 @@ use shared_types::payload::window::Window;
 use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me, SentEvent};
 use shared_types::{OpId, RunId, Seq, Timestamp, WindowId};
 
-use crate::api::{self, Failure};
+use crate::api::{self, ApiFailure};
 use crate::change_log::{Change, ChangeLog};
 use crate::json::Json;
 use crate::menu::Menu;
-use crate::model::{Model, Settings, Windows};
-use crate::undo_plan::Ask;
+use crate::model::{DesktopModel, Settings, Windows};
+use crate::undo_plan::RevertDialog;
 use crate::{dom, ids};
 
 pub(crate) use changes::use_changes;
-pub(crate) use runs::{RunsState, is_unrecorded};
+pub(crate) use runs::RunsState;
 
-/// How the tab stands to the computer.
+/// The state of the connection to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum ConnectionState {
     Connecting,
     Live,
-    /// Lost for so long that the person should know.
+    /// Lost for long enough to tell the person.
     Lost,
 }
 
-/// What lies over the windows.
+/// A layer over the windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overlay {
     None,
@@ -50,20 +50,20 @@ pub(crate) enum Overlay {
     Tour,
 }
 
-/// What a toast offers.
+/// The button of a toast.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Offer {
+pub(crate) enum ToastAction {
     Nothing,
     Undo(OpId),
-    /// Redo of an undo, named by the operation that undid.
+    /// Redo, by the id of the undo.
     Redo(OpId),
-    /// Undo of a redo, likewise.
+    /// Undo again, by the id of the redo.
     UndoAgain(OpId),
-    /// A window that was closed with unsaved changes, as it was.
+    /// Reopen a window that was closed with unsaved changes.
     Reopen(WindowId, Box<Window>),
-    /// A look at a run.
+    /// Open a run.
     Open(RunId),
-    /// The same, or its undo.
+    /// Open a run, or undo it.
     OpenOrUndo(RunId),
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Toast {
     pub id: u64,
     pub text: String,
     pub bad: bool,
-    pub offer: Offer,
+    pub offer: ToastAction,
 }
 
 /// A line of the notification list.
@@ -81,13 +81,13 @@ pub(crate) struct Notice {
     pub at: Timestamp,
     pub text: String,
     pub bad: bool,
-    /// The run that it is about.
+    /// The run that this is about.
     pub run: Option<RunId>,
 }
 
 /// A path that was copied or cut in Files.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Clip {
+pub(crate) struct Clipboard {
     pub path: shared_types::FilePath,
     pub cut: bool,
 }
@@ -96,7 +96,7 @@ pub(crate) struct Clip {
 #[derive(Clone, Copy)]
 pub(crate) struct AppState {
     pub me: Signal<Option<Me>>,
-    pub link: Signal<Link>,
+    pub connection: Signal<ConnectionState>,
     pub ready: Signal<bool>,
     pub windows: Signal<Windows>,
     pub settings: Signal<Settings>,
@@ -105,7 +105,7 @@ pub(crate) struct AppState {
     pub stack: Signal<Vec<WindowId>>,
     /// The newest event.
     pub seq: Signal<u64>,
-    /// What changed, as far as the lists of the server have followed it.
+    /// What changed, as far as the server's lists contain it.
     pub changes: Signal<ChangeLog>,
     pub screen: Signal<(i32, i32)>,
     pub overlay: Signal<Overlay>,
@@ -113,16 +113,16 @@ pub(crate) struct AppState {
     pub toasts: Signal<Vec<Toast>>,
     pub notices: Signal<Vec<Notice>>,
     pub unread: Signal<u64>,
-    /// A moment of the past that is being looked at.
+    /// The moment of the past that is shown.
     pub past: Signal<Option<Rc<DesktopState>>>,
-    pub ask: Signal<Option<Ask>>,
-    pub clip: Signal<Option<Clip>>,
+    pub revert_dialog: Signal<Option<RevertDialog>>,
+    pub clipboard: Signal<Option<Clipboard>>,
     pub runs: RunsState,
-    /// Changes that the lists have not followed yet.
-    unlisted: CopyValue<Vec<Change>>,
-    model: CopyValue<Model>,
-    /// Which sending of gestures is the newest, and whether it goes on.
-    round: CopyValue<u64>,
+    /// Changes that the server's lists do not contain yet.
+    unprojected: CopyValue<Vec<Change>>,
+    model: CopyValue<DesktopModel>,
+    /// The number of the newest loop that sends gestures, and whether it is running.
+    send_generation: CopyValue<u64>,
     is_sending: CopyValue<bool>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn mark_unsaved(window: WindowId, unsaved: bool) {
 
 pub(crate) const BAR: i32 = 56;
 /// Milliseconds after which a gesture that was not answered is sent again.
-const RESEND_AFTER: u32 = 10_000;
+const RESEND_AFTER_MS: u32 = 10_000;
 
 /// The desktop that this component is a part of.
 pub(crate) fn app_state() -> AppState {
@@ -154,7 +154,7 @@ impl AppState {
     pub(crate) fn new() -> Self {
         Self {
             me: Signal::new(None),
-            link: Signal::new(Link::Connecting),
+            connection: Signal::new(ConnectionState::Connecting),
             ready: Signal::new(false),
             windows: Signal::new(Windows::new()),
             settings: Signal::new(Settings::new()),
@@ -169,12 +169,12 @@ impl AppState {
             notices: Signal::new(Vec::new()),
             unread: Signal::new(0),
             past: Signal::new(None),
-            ask: Signal::new(None),
-            clip: Signal::new(None),
+            revert_dialog: Signal::new(None),
+            clipboard: Signal::new(None),
             runs: RunsState::new(),
-            unlisted: CopyValue::new(Vec::new()),
-            model: CopyValue::new(Model::default()),
-            round: CopyValue::new(0),
+            unprojected: CopyValue::new(Vec::new()),
+            model: CopyValue::new(DesktopModel::default()),
+            send_generation: CopyValue::new(0),
             is_sending: CopyValue::new(false),
         }
     }
@@ -188,7 +188,7 @@ impl AppState {
         self.model.write().reset(state);
         self.publish();
         self.seq.set(seq.0);
-        self.unlisted.write().clear();
+        self.unprojected.write().clear();
         self.changes.write().reset(seq);
         if !*self.ready.peek() {
             self.ready.set(true);
@@ -205,24 +205,25 @@ impl AppState {
         };
         self.runs.on_event(&event, &what);
         if self.model.write().apply(&event, &what) {
-            self.unlisted.write().push(Change::of(&event, &what));
+            self.unprojected.write().push(Change::of(&event, &what));
             self.outdate(&event, &what);
             self.publish();
             self.seq.set(self.seen().0);
         }
     }
 
-    /// The lists of the server have followed the log up to here.
+    /// The server's lists contain everything up to this event.
     pub(crate) fn on_projected(mut self, seq: Seq) {
-        let unlisted = std::mem::take(&mut *self.unlisted.write());
-        let (listed, rest): (Vec<_>, Vec<_>) = unlisted.into_iter().partition(|change| change.seq() <= seq);
-        self.unlisted.set(rest);
+        let unprojected = std::mem::take(&mut *self.unprojected.write());
+        let (listed, rest): (Vec<_>, Vec<_>) =
+            unprojected.into_iter().partition(|change| change.seq() <= seq);
+        self.unprojected.set(rest);
         if !listed.is_empty() {
             self.changes.write().extend(listed, seq);
         }
     }
 
-    /// Brings the signals in step with the model; only what differs wakes its readers.
+    /// Updates the signals from the model; a signal that does not change is not written.
     fn publish(mut self) {
         let (windows, settings, unsaved) = {
             let model = self.model.read();
@@ -240,7 +241,7 @@ impl AppState {
         }
     }
 
-    /// New and re-stacked windows come to the front, in the order of their place.
+    /// New and re-stacked windows come to the front, ordered by `z`.
     fn restack(mut self, windows: &Windows) {
         let old = self.windows.peek();
         let mut stack: Vec<WindowId> =
@@ -258,57 +259,57 @@ impl AppState {
         }
     }
 
-    /// Does a gesture: at once here, then on the server. What cannot be sent now is sent when the link is back.
+    /// Performs a gesture: shown at once, then sent. Without a connection it is sent when the connection is back.
     pub(crate) fn act(mut self, action: DesktopAction) {
         if self.past.peek().is_some() {
             return;
         }
         let gesture = Gesture { command: ids::command(), op: ids::op(), action };
-        self.model.write().expect(gesture);
+        self.model.write().add_pending(gesture);
         self.publish();
         if !*self.is_sending.peek() {
             self.resend();
         }
     }
 
-    /// Sends what the server may not have got; ids make it harmless if it has. One after the other: each says how a
-    /// window is as a whole, so the last has to come last.
+    /// Resends unacknowledged gestures, in order: each sets the whole state of a window. Their ids make resends safe.
     pub(crate) fn resend(mut self) {
-        // An older round that still waits for an answer ends by itself.
-        let round = *self.round.peek() + 1;
-        self.round.set(round);
+        // An older loop that still waits for an answer ends by itself.
+        let send_generation = *self.send_generation.peek() + 1;
+        self.send_generation.set(send_generation);
         self.is_sending.set(true);
         api::run(async move {
-            while *self.round.peek() == round {
-                let Some(gesture) = self.model.read().unsure() else { break };
+            while *self.send_generation.peek() == send_generation {
+                let Some(gesture) = self.model.read().first_unsent() else { break };
                 let answer = pin!(api::post::<Done>("/gestures", &gesture));
-                let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(RESEND_AFTER)).await else {
+                let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(RESEND_AFTER_MS)).await
+                else {
                     continue;
                 };
                 match answer {
                     Ok(done) => match done.last {
                         Some(last) => self.model.write().recorded(gesture.op, last),
-                        None => self.model.write().settle(gesture.op),
+                        None => self.model.write().remove_pending(gesture.op),
                     },
                     // It is sent again with the next gesture, or when the connection is back.
-                    Err(Failure::Unreachable) => break,
+                    Err(ApiFailure::Unreachable) => break,
                     Err(failure) => {
-                        self.model.write().settle(gesture.op);
+                        self.model.write().remove_pending(gesture.op);
                         self.report_failure(&failure);
                     }
                 }
                 self.publish();
             }
-            if *self.round.peek() == round {
+            if *self.send_generation.peek() == send_generation {
                 self.is_sending.set(false);
             }
         });
     }
 
-    /// Waits until the server has all settings, but not for long: what is asked for next may depend on them.
+    /// Waits up to two seconds until the server has all settings: the next request may depend on them.
     pub(crate) async fn caught_up(self) {
         for _ in 0..100 {
-            if !self.model.read().has_unsure_settings() {
+            if !self.model.read().has_unsent_settings() {
                 return;
             }
             TimeoutFuture::new(20).await;
@@ -319,10 +320,16 @@ impl AppState {
         self.settings.read().get(key).cloned()
     }
 
-    /// A setting that this desktop wrote; one that cannot be read counts as absent.
+    /// A setting of this desktop. One that cannot be read is reported, and counts as absent.
     pub(crate) fn setting_as<T: DeserializeOwned>(self, key: &str) -> Option<T> {
         let value = self.setting(key).filter(|value| !value.is_null())?;
-        T::deserialize(Json(&value)).map_err(|error| dom::warn(&format!("{key}: {error}"))).ok()
+        match T::deserialize(Json(&value)) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.report_unreadable_later(&format!("{key}: {error}"));
+                None
+            }
+        }
     }
 
     pub(crate) fn set(self, key: &str, value: Value) {

@@ -1,88 +1,94 @@
-//! Undo, redo and restore: what they would do is shown first where the person asked for that, and conflicts are
-//! answered one by one.
+//! Undo, redo and restore. Some are done at once, others after a preview in the dialog; conflicts are always shown in the
+//! dialog.
 
 use dioxus::prelude::*;
 use serde::Deserialize;
 use shared_types::wire::{Clash, Done, Operation, Operations, RestoreTo, Revert, Side};
 use shared_types::{OpId, Subject};
 
-use crate::api::{self, Answer, Failure};
-use crate::state::{AppState, Offer};
-use crate::undo_plan::{Ask, Plan, Target, Way};
+use crate::api::{self, ApiFailure, ApiResult};
+use crate::state::{AppState, ToastAction};
+use crate::undo_plan::{RevertDialog, RevertKind, RevertPlan, RevertTarget};
 use crate::words;
 
-/// The person's latest operation, at once.
-pub(crate) fn latest(app_state: AppState, way: Way) {
+/// Undoes or redoes the person's latest operation, without a preview.
+pub(crate) fn revert_latest(app_state: AppState, kind: RevertKind) {
     api::run(async move {
         app_state.caught_up().await;
-        let answer: Answer<Done> = api::post(&format!("/{}", way.route()), &Revert::default()).await;
-        finish(app_state, way, KnownTarget::default(), answer).await;
+        let answer: ApiResult<Done> = api::post(&format!("/{}", kind.route()), &Revert::default()).await;
+        finish(app_state, kind, KnownTarget::default(), answer).await;
     });
 }
 
-/// One operation, at once.
-pub(crate) fn one(app_state: AppState, way: Way, op: OpId, label: Option<String>) {
+/// Undoes or redoes one operation, without a preview.
+pub(crate) fn revert_operation(app_state: AppState, kind: RevertKind, op: OpId, label: Option<String>) {
     api::run(async move {
-        let target = Target::Op(op);
-        let answer = revert(way, target, &Revert::default()).await;
-        finish(app_state, way, KnownTarget { target: Some(target), label }, answer).await;
+        let target = RevertTarget::Op(op);
+        let answer = revert(kind, target, &Revert::default()).await;
+        finish(app_state, kind, KnownTarget { target: Some(target), label }, answer).await;
     });
 }
 
-async fn revert(way: Way, target: Target, body: &Revert) -> Answer<Done> {
+async fn revert(kind: RevertKind, target: RevertTarget, body: &Revert) -> ApiResult<Done> {
     let (place, id) = match target {
-        Target::Op(op) => ("operations", op.to_string()),
-        Target::Run(run) => ("runs", run.to_string()),
-        Target::Step(run, seq) => ("runs", format!("{run}/steps/{seq}")),
+        RevertTarget::Op(op) => ("operations", op.to_string()),
+        RevertTarget::Run(run) => ("runs", run.to_string()),
+        RevertTarget::Step(run, seq) => ("runs", format!("{run}/steps/{seq}")),
     };
-    api::post(&format!("/{place}/{id}/{}", way.route()), body).await
+    api::post(&format!("/{place}/{id}/{}", kind.route()), body).await
 }
 
-async fn label_of(op: Option<OpId>) -> Option<Operation> {
+/// The label of an operation; none if it cannot be fetched, and then the texts do without it.
+async fn label_of(op: Option<OpId>) -> Option<String> {
     /// The part of an `OperationDetail` that names the operation.
     #[derive(Deserialize)]
     struct Named {
         operation: Operation,
     }
-    let named: Answer<Named> = api::get(&format!("/operations/{}", op?)).await;
-    named.ok().map(|named| named.operation)
+    let named: ApiResult<Named> = api::get(&format!("/operations/{}", op?)).await;
+    named.ok().map(|named| plain_label(named.operation))
 }
 
-/// The target of a request and its label, where the caller knows them.
+/// A command as it was typed, or the label of any other operation.
+fn plain_label(row: Operation) -> String {
+    row.title.unwrap_or(row.label)
+}
+
+/// The target of a request and its label, if the caller knows them.
 #[derive(Default)]
 struct KnownTarget {
-    target: Option<Target>,
+    target: Option<RevertTarget>,
     label: Option<String>,
 }
 
 impl KnownTarget {
     fn op(&self) -> Option<OpId> {
         match self.target {
-            Some(Target::Op(op)) => Some(op),
-            Some(Target::Run(_) | Target::Step(..)) | None => None,
+            Some(RevertTarget::Op(op)) => Some(op),
+            Some(RevertTarget::Run(_) | RevertTarget::Step(..)) | None => None,
         }
     }
 }
 
-async fn finish(mut app_state: AppState, way: Way, known: KnownTarget, answer: Answer<Done>) {
+async fn finish(mut app_state: AppState, kind: RevertKind, known: KnownTarget, answer: ApiResult<Done>) {
     match answer {
         Ok(done) => {
-            // An offer that was just taken by another way is no longer one.
+            // A toast that offers the same is out of date now.
             if let Some(target) = done.target.or(known.op()) {
-                let is_of = |offer: &Offer| matches!(offer, Offer::Undo(op) | Offer::Redo(op) | Offer::UndoAgain(op) if *op == target);
+                let is_of = |offer: &ToastAction| matches!(offer, ToastAction::Undo(op) | ToastAction::Redo(op) | ToastAction::UndoAgain(op) if *op == target);
                 app_state.toasts.write().retain(|toast| !is_of(&toast.offer));
             }
             let about = done.target.or(known.op());
             let label = match known.label {
                 Some(label) => Some(label),
-                None => label_of(about).await.map(|o| o.label),
+                None => label_of(about).await,
             };
-            let text =
-                label.map_or_else(|| words::undo::done(way.verb()), |l| words::undo::verb_of(way.past(), &l));
-            let offer = match (way, done.op) {
-                (Way::Undo, Some(op)) => Offer::Redo(op),
-                (Way::Redo, Some(op)) => Offer::UndoAgain(op),
-                (Way::Retry, _) | (Way::Undo | Way::Redo, None) => Offer::Nothing,
+            let text = label
+                .map_or_else(|| words::undo::done(kind.verb()), |l| words::undo::verb_of(kind.past(), &l));
+            let offer = match (kind, done.op) {
+                (RevertKind::Undo, Some(op)) => ToastAction::Redo(op),
+                (RevertKind::Redo, Some(op)) => ToastAction::UndoAgain(op),
+                (RevertKind::Retry, _) | (RevertKind::Undo | RevertKind::Redo, None) => ToastAction::Nothing,
             };
             app_state.toast(text, false, offer);
         }
@@ -95,14 +101,14 @@ async fn finish(mut app_state: AppState, way: Way, known: KnownTarget, answer: A
                 (Some(target), Some(label)) => Some((target, label)),
                 (Some(target), None) => {
                     let op = KnownTarget { target: Some(target), label: None }.op();
-                    Some((target, label_of(op).await.map(|o| o.label).unwrap_or_default()))
+                    Some((target, label_of(op).await.unwrap_or_default()))
                 }
-                (None, _) => candidate(way).await.map(|row| (Target::Op(row.op), row.label)),
+                (None, _) => candidate(kind).await.map(|row| (RevertTarget::Op(row.op), plain_label(row))),
             };
             match target {
                 Some((target, label)) => {
-                    let plan = Plan::Revert { way, target, label };
-                    app_state.ask.set(Some(Ask { plan, preview: None, conflicts }));
+                    let plan = RevertPlan::Revert { kind, target, label };
+                    app_state.revert_dialog.set(Some(RevertDialog { plan, preview: None, conflicts }));
                 }
                 None => app_state.report_failure(&failure),
             }
@@ -110,28 +116,28 @@ async fn finish(mut app_state: AppState, way: Way, known: KnownTarget, answer: A
     }
 }
 
-/// The operation that the server would have taken: the person's newest that can go this way.
-async fn candidate(way: Way) -> Option<Operation> {
-    let rows: Answer<Operations> = api::get("/operations?source=user&limit=50").await;
-    let fits = |row: &Operation| match way {
-        Way::Undo => row.reversible && !row.undone,
-        Way::Redo => row.undone,
-        Way::Retry => false,
+/// The operation that the server would choose: the newest of the person that can be undone or redone.
+async fn candidate(kind: RevertKind) -> Option<Operation> {
+    let rows: ApiResult<Operations> = api::get("/operations?source=user&limit=50").await;
+    let fits = |row: &Operation| match kind {
+        RevertKind::Undo => row.reversible && !row.undone,
+        RevertKind::Redo => row.undone,
+        RevertKind::Retry => false,
     };
     rows.ok()?.rows.into_iter().find(fits)
 }
 
-fn conflicts(failure: &Failure) -> Vec<Clash> {
+fn conflicts(failure: &ApiFailure) -> Vec<Clash> {
     failure.problem().map(|p| p.conflicts.clone()).unwrap_or_default()
 }
 
-/// A preview, as things are or with these sides chosen. Other conflicts keep the state of today.
-pub(crate) async fn preview(plan: Plan, sides: Vec<(Subject, Side)>) -> Answer<Done> {
+/// A preview with these choices. Conflicts without a choice keep the present state.
+pub(crate) async fn preview(plan: RevertPlan, sides: Vec<(Subject, Side)>) -> ApiResult<Done> {
     match plan {
-        Plan::Revert { way, target, .. } => {
-            revert(way, target, &Revert { preview: true, ..with_sides(sides) }).await
+        RevertPlan::Revert { kind, target, .. } => {
+            revert(kind, target, &Revert { preview: true, ..with_sides(sides) }).await
         }
-        Plan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq, preview: true }).await,
+        RevertPlan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq, preview: true }).await,
     }
 }
 
@@ -139,41 +145,49 @@ fn with_sides(sides: Vec<(Subject, Side)>) -> Revert {
     Revert { preview: false, conflicts: (!sides.is_empty()).then_some(Side::Keep), each: sides }
 }
 
-/// Asks first: fetches what it would do, and shows it.
-pub(crate) fn ask(mut app_state: AppState, plan: Plan) {
-    app_state.ask.set(Some(Ask { plan: plan.clone(), preview: None, conflicts: Vec::new() }));
+/// Opens the dialog and fetches its preview.
+pub(crate) fn open_dialog(mut app_state: AppState, plan: RevertPlan) {
+    app_state.revert_dialog.set(Some(RevertDialog {
+        plan: plan.clone(),
+        preview: None,
+        conflicts: Vec::new(),
+    }));
     api::run(async move {
         let answer = preview(plan.clone(), Vec::new()).await;
-        if app_state.ask.peek().as_ref().is_none_or(|ask| ask.plan != plan) {
+        if app_state.revert_dialog.peek().as_ref().is_none_or(|dialog| dialog.plan != plan) {
             return;
         }
         match answer {
-            Ok(done) => app_state.ask.set(Some(Ask { plan, preview: Some(done), conflicts: Vec::new() })),
+            Ok(done) => app_state.revert_dialog.set(Some(RevertDialog {
+                plan,
+                preview: Some(done),
+                conflicts: Vec::new(),
+            })),
             Err(failure) => {
                 let conflicts = conflicts(&failure);
                 if conflicts.is_empty() {
-                    app_state.ask.set(None);
+                    app_state.revert_dialog.set(None);
                     app_state.report_failure(&failure);
                 } else {
-                    app_state.ask.set(Some(Ask { plan, preview: None, conflicts }));
+                    app_state.revert_dialog.set(Some(RevertDialog { plan, preview: None, conflicts }));
                 }
             }
         }
     });
 }
 
-/// Does what was asked about, with a side for everything in conflict.
-pub(crate) fn confirm(mut app_state: AppState, plan: Plan, sides: Vec<(Subject, Side)>) {
-    app_state.ask.set(None);
+/// Carries out the plan of the dialog, with a choice for every conflict.
+pub(crate) fn confirm(mut app_state: AppState, plan: RevertPlan, sides: Vec<(Subject, Side)>) {
+    app_state.revert_dialog.set(None);
     api::run(async move {
         match plan {
-            Plan::Revert { way, target, label } => {
-                let answer = revert(way, target, &with_sides(sides)).await;
-                finish(app_state, way, KnownTarget { target: Some(target), label: Some(label) }, answer)
+            RevertPlan::Revert { kind, target, label } => {
+                let answer = revert(kind, target, &with_sides(sides)).await;
+                finish(app_state, kind, KnownTarget { target: Some(target), label: Some(label) }, answer)
                     .await;
             }
-            Plan::Restore { seq, label } => {
-                let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
+            RevertPlan::Restore { seq, label } => {
+                let answer: ApiResult<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
                 app_state.past.set(None);
                 app_state.report_operation(&words::undo::returned_to(&label), &answer);
             }

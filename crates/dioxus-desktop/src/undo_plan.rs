@@ -1,20 +1,20 @@
-//! What can be undone, redone or restored, and the question that asks for it.
+//! Plans to undo, redo, retry or restore, and the dialog that shows one.
 
 use shared_types::wire::{Clash, Done};
 use shared_types::{OpId, RunId, Seq};
 
 use crate::words;
 
-/// Which way an operation goes.
+/// Undo, redo or retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum RevertKind {
     Undo,
     Redo,
-    /// A run goes on from before one of its steps.
+    /// Continue a run from before one of its steps.
     Retry,
 }
 
-impl Way {
+impl RevertKind {
     pub(crate) fn verb(self) -> &'static str {
         match self {
             Self::Undo => words::UNDO,
@@ -40,26 +40,26 @@ impl Way {
     }
 }
 
-/// What can go either way: an operation, or all that a run did.
+/// What is reverted: an operation, a run, or a run from one of its steps on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum RevertTarget {
     Op(OpId),
     Run(RunId),
     Step(RunId, Seq),
 }
 
-/// A change that the person asked for, before it is confirmed.
+/// What the person asked for; the dialog confirms it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Plan {
-    Revert { way: Way, target: Target, label: String },
+pub(crate) enum RevertPlan {
+    Revert { kind: RevertKind, target: RevertTarget, label: String },
     Restore { seq: Seq, label: String },
 }
 
-/// The question that the dialog shows.
+/// The contents of the dialog.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ask {
-    pub plan: Plan,
-    /// Absent while it is fetched.
+pub(crate) struct RevertDialog {
+    pub plan: RevertPlan,
+    /// Absent while it is being fetched.
     pub preview: Option<Done>,
     pub conflicts: Vec<Clash>,
 }

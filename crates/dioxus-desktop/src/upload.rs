@@ -13,11 +13,11 @@ use shared_types::wire::{Done, Listing};
 use wasm_bindgen::JsCast;
 use web_sys::{File, FileList, XmlHttpRequest};
 
-use crate::api::{self, Answer, Failure};
+use crate::api::{self, ApiFailure, ApiResult};
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::IconButton;
-use crate::state::{AppState, Offer, app_state};
+use crate::state::{AppState, ToastAction, app_state};
+use crate::widgets::IconButton;
 use crate::words;
 
 /// Files of one name at the top of a workspace, at most.
@@ -44,7 +44,7 @@ pub(crate) fn has_files(event: &DragEvent) -> bool {
     transfer.is_some_and(|t| t.types().includes(&words::files::FILES.into(), 0))
 }
 
-/// Gives the browser what it needs to drop the file elsewhere.
+/// Lets the person drag a file out of the browser.
 pub(crate) fn drag_out(event: &web_sys::DragEvent, path: &FilePath, folder: bool) {
     let Some(transfer) = event.data_transfer() else { return };
     let _ = transfer.set_data(TYPE, path.as_str());
@@ -69,7 +69,7 @@ fn files_of(list: &FileList) -> Vec<File> {
     (0..list.length()).filter_map(|index| list.get(index)).collect()
 }
 
-/// Puts a file at a path and replaces what is there.
+/// Uploads a file to a path and replaces an existing file.
 pub(crate) fn put(path: FilePath, file: &File) {
     let name = path.name().to_owned();
     send(path, "any", file, move |answer| {
@@ -99,7 +99,7 @@ pub(crate) fn put_under_free_name(
             Some(first) => put_under(app_state, first, file, Box::new(then)),
             None => {
                 let text = words::files::name_taken_often(&file.name(), MOST);
-                app_state.toast(text, true, Offer::Nothing);
+                app_state.toast(text, true, ToastAction::Nothing);
                 then(None);
             }
         }
@@ -110,7 +110,7 @@ fn put_under(app_state: AppState, number: u32, file: File, then: Box<dyn FnOnce(
     let path = match FilePath::parse(&numbered(&file.name(), number)) {
         Ok(path) => path,
         Err(error) => {
-            app_state.toast(error.to_string(), true, Offer::Nothing);
+            app_state.toast(error.to_string(), true, ToastAction::Nothing);
             return then(None);
         }
     };
@@ -136,10 +136,10 @@ fn numbered(name: &str, number: u32) -> String {
     }
 }
 
-/// Sends a file and tells what became of it, or nothing if it was called off. A `fetch` does not tell how far an
-/// upload is, so this is an `XMLHttpRequest`.
-fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer<Done>>) + 'static) {
-    let unsent = || Some(Err(Failure::Unreachable));
+/// Sends a file and calls `then` with the answer, or with `None` if the upload was cancelled. `fetch` does not report
+/// upload progress, so this uses `XMLHttpRequest`.
+fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<ApiResult<Done>>) + 'static) {
+    let unsent = || Some(Err(ApiFailure::Unreachable));
     let Ok(request) = XmlHttpRequest::new() else { return then(unsent()) };
     let id = (js_sys::Math::random() * 9e15) as u64;
     let url = api::url(&api::query("/content", &[("path", path.as_str()), ("base", base)]));
@@ -181,7 +181,7 @@ fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer
 }
 
 /// The result of an upload, unless it was cancelled.
-fn finish(id: u64) -> Option<Answer<Done>> {
+fn finish(id: u64) -> Option<ApiResult<Done>> {
     let request = remove_upload(id)?;
     let status = request.status().unwrap_or_default();
     let said = request.response_text().ok().flatten().unwrap_or_default();

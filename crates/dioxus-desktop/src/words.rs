@@ -1,7 +1,8 @@
-//! Every text that a person reads on the screen, in one place, so that it can be read as a whole.
+//! The desktop's texts on the screen, in one place, so that they can be read as a whole.
 //!
-//! Here are the words that several apps share; each app has a module of its own. A fixed text is a constant, a text with
-//! values a function. Class names, ids, routes and keys are not words. Times, sizes and amounts are written by
+//! This file has the texts that several apps share; each app has a module of its own. A fixed text is a constant, a text
+//! with values a function. Some sentences come from the server and are shown as they are: labels of operations, reasons
+//! of errors and of undo conflicts, notes of previews, why a model or an MCP server cannot be used. Class names, ids, routes and keys are not words. Times, sizes and amounts are written by
 //! [`crate::clock`] and [`crate::format`].
 
 pub(crate) mod apps;
@@ -51,6 +52,14 @@ pub(crate) fn answer_unreadable(reason: &str) -> String {
 
 pub(crate) fn answered_with(status: u16) -> String {
     format!("The computer answered {status}.")
+}
+
+/// The reason for a frame of the socket that is neither text nor output of a terminal.
+pub(crate) const NOT_A_FRAME: &str = "a frame of the connection";
+
+/// `detail` comes from the server.
+pub(crate) fn message_refused(detail: &str) -> String {
+    format!("The computer refused a message from this page: {detail}")
 }
 
 pub(crate) fn part_not_loaded(reason: &str) -> String {

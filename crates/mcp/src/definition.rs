@@ -25,7 +25,11 @@ pub struct ToolDefinition {
     pub name: String,
     /// The server's own name for it.
     pub tool: String,
+    /// The server's description, marked as the server's, for models.
     pub description: String,
+    /// The same without the mark, for people.
+    #[serde(default)]
+    pub own_description: String,
     pub input: Value,
     /// True if the server declares it read-only.
     pub hint: bool,
@@ -54,6 +58,7 @@ pub(crate) fn define_tools(server: &str, raw: Vec<RawTool>) -> Vec<ToolDefinitio
         *names.entry(plain_name(server, tool)).or_default() += 1;
     }
     let offer = |raw: RawTool| {
+        let own_description = bounded(&raw.description);
         let plain_name = plain_name(server, &raw.tool);
         let is_taken = names.get(&plain_name).is_some_and(|count| *count > 1);
         let name = if is_taken || plain_name.len() > MAX_NAME {
@@ -63,7 +68,8 @@ pub(crate) fn define_tools(server: &str, raw: Vec<RawTool>) -> Vec<ToolDefinitio
         };
         ToolDefinition {
             name,
-            description: description(server, &raw.description),
+            description: format!("(by the server {server}) {own_description}"),
+            own_description,
             input: schema(raw.input),
             hint: raw.hint,
             tool: raw.tool,
@@ -89,11 +95,11 @@ fn hashed_name(plain_name: &str, tool: &str) -> String {
     format!("{}_{digits}", &plain_name[..plain_name.len().min(MAX_NAME - HASH_DIGITS - 1)])
 }
 
-/// The server's description, shortened and marked as the server's.
-fn description(server: &str, text: &str) -> String {
+/// A server's description, shortened and on one line.
+fn bounded(text: &str) -> String {
     let text: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_DESCRIPTION).collect();
-    format!("(by the server {server}) {}", text.trim())
+    text.trim().to_owned()
 }
 
 /// The schema of the arguments, or one that accepts anything if a provider would reject it.
@@ -213,6 +219,7 @@ mod tests {
         let raw = RawTool { description: "x".repeat(5_000), ..raw("find", json!({})) };
         let tool = define_tools("notes", vec![raw]).remove(0);
         assert!(tool.description.starts_with("(by the server notes) xxx"));
+        assert!(tool.own_description.starts_with("xxx"));
         assert!(tool.description.len() < MAX_DESCRIPTION + 40);
         assert_eq!(tool.input, json!({ "type": "object" }));
     }

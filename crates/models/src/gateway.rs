@@ -25,7 +25,8 @@ pub use self::{
     worst_case::WorstCase,
 };
 use crate::{
-    ApiKeys, Catalog, Clock, ErrorClass, LocalModel, LocalModelStatus, ModelError, Provider, RealClock,
+    ApiKeys, Catalog, Clock, ErrorClass, LocalModel, LocalModelStatus, ModelError, ModelProblem, Provider,
+    RealClock,
     chat::{AnswerForm, ChatRequest, DeltaListener, Message},
     provider::Http,
 };
@@ -90,7 +91,12 @@ impl Gateway {
 
     /// Why this model cannot be used now, as a sentence; `None` if it can.
     pub fn unusable_reason(&self, alias: &str) -> Option<String> {
-        self.unusable(alias).map(|(_, reason)| reason)
+        self.problem(alias).map(|problem| problem.to_string())
+    }
+
+    /// The same, with the advice apart.
+    pub fn problem(&self, alias: &str) -> Option<ModelProblem> {
+        self.unusable(alias).map(|(_, problem)| problem)
     }
 
     /// Chooses the model for a turn: `wanted`, or else the model of the role. If that one is not usable, its first usable

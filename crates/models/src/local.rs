@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use url::Url;
 
-use crate::{ApiKey, ModelError};
+use crate::{ApiKey, ModelError, ModelProblem};
 
 /// Runs the local model.
 pub trait LocalModel: Send + Sync {
@@ -45,27 +45,44 @@ pub enum LocalModelStatus {
 }
 
 impl LocalModelStatus {
-    /// Why the model cannot be used now, as a sentence; `None` if it can.
-    pub fn obstacle(&self) -> Option<String> {
+    /// Why the model cannot be used now; `None` if it can.
+    pub fn problem(&self) -> Option<ModelProblem> {
         let megabytes = |bytes: &u64| bytes / 1_000_000;
         match self {
-            Self::Absent { bytes } => Some(format!(
-                "The local model has to be downloaded first ({} MB). Confirm the download in Settings, Models, or with \
-                 choir models fetch.",
-                megabytes(bytes)
-            )),
-            Self::Declined => Some(
-                "The download of the local model was declined. You can still start it in Settings, Models, or \
-                 with choir models fetch."
-                    .into(),
-            ),
-            Self::Fetching { done, bytes } => Some(format!(
+            Self::Absent { bytes } => Some(ModelProblem {
+                reason: format!("The local model has to be downloaded first ({} MB).", megabytes(bytes)),
+                advice: "Confirm the download in Settings, Models, or with choir models fetch.".into(),
+            }),
+            Self::Declined => Some(ModelProblem {
+                reason: "The download of the local model was declined.".into(),
+                advice: "You can still start it in Settings, Models, or with choir models fetch.".into(),
+            }),
+            Self::Fetching { done, bytes } => Some(ModelProblem::without_advice(format!(
                 "The local model is being downloaded: {} of {} MB.",
                 megabytes(done),
                 megabytes(bytes)
-            )),
-            Self::Failed { reason } => Some(format!("The local model cannot run: {reason}")),
+            ))),
+            Self::Failed { reason } => {
+                Some(ModelProblem::without_advice(format!("The local model cannot run: {reason}")))
+            }
             Self::Idle | Self::Running { .. } => None,
         }
+    }
+
+    /// Why the model failed to run.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed { reason } => Some(reason),
+            Self::Absent { .. }
+            | Self::Declined
+            | Self::Fetching { .. }
+            | Self::Idle
+            | Self::Running { .. } => None,
+        }
+    }
+
+    /// [`Self::problem`] as one text.
+    pub fn obstacle(&self) -> Option<String> {
+        self.problem().map(|problem| problem.to_string())
     }
 }

@@ -5,9 +5,10 @@ mod runs;
 use std::collections::BTreeMap;
 
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{CallRow, CallStatus};
+use shared_types::wire::{CallRow, CallStatus, RevertDirection, Reverted};
 use shared_types::{ContentHash, FilePath, OpId, RunId, Seq, TaskId};
 
+use crate::label::short;
 use crate::views::{Views, ViewsError};
 
 pub use runs::RunRow;
@@ -30,6 +31,10 @@ pub struct OperationRow {
     pub undone: bool,
     /// Present if the operation is the call of a tool.
     pub call: Option<CallRow>,
+    /// The command or the title of that call.
+    pub title: Option<String>,
+    /// Present if the operation is an undo or a redo.
+    pub reverts: Option<Reverted>,
     /// The run that it is part of, and the agent that made the call.
     pub run: Option<RunId>,
     pub task: Option<TaskId>,
@@ -74,7 +79,9 @@ pub struct CheckpointRow {
 
 const OPERATION: &str =
     "SELECT op, first, last, ts, source, actor, family, label, events, files, reversible, undone_by,
-     status, code, network, run, task FROM operations LEFT JOIN calls USING (op)";
+     status, code, network, run, task, calls.title, root, is_redo,
+     (SELECT coalesce(c.title, o.label) FROM operations o LEFT JOIN calls c ON c.op = o.op WHERE o.op = operations.root)
+     FROM operations LEFT JOIN calls USING (op)";
 
 /// The families that a bare undo covers: the person's work, without window changes.
 const WORK: &str = "('file', 'setting', 'note', 'restore', 'system', 'tool')";
@@ -95,6 +102,8 @@ fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
         reversible: row.get(10)?,
         undone: row.get::<_, Option<Vec<u8>>>(11)?.is_some(),
         call: call_row(row)?,
+        title: row.get(17)?,
+        reverts: reverted(row)?,
         run: row.get::<_, Option<[u8; 16]>>(15)?.map(RunId::from_bytes),
         task: row.get::<_, Option<[u8; 16]>>(16)?.map(TaskId::from_bytes),
     })
@@ -105,6 +114,13 @@ fn call_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<CallRow>> {
     // The column holds only names of `CallStatus`.
     let status = CallStatus::parse(&status).unwrap_or(CallStatus::Failed);
     Ok(Some(CallRow { status, code: row.get(13)?, network: row.get(14)? }))
+}
+
+fn reverted(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Reverted>> {
+    let Some(op) = row.get::<_, Option<[u8; 16]>>(18)?.map(OpId::from_bytes) else { return Ok(None) };
+    let direction = if row.get(19)? { RevertDirection::Redo } else { RevertDirection::Undo };
+    let title: Option<String> = row.get(20)?;
+    Ok(Some(Reverted { direction, op, title: title.unwrap_or_else(|| short(&op)) }))
 }
 
 fn child(row: &rusqlite::Row<'_>) -> rusqlite::Result<Child> {

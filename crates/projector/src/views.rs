@@ -21,14 +21,14 @@ pub const READ_MODELS: &[(&str, &str)] = &[
     ("files", "path, kind, hash, size, mode, target, seq, op"),
     (
         "operations",
-        "first, last, op, ts, source, actor, family, label, events, files, reversible, reverts, undone_by, run, task",
+        "first, last, op, ts, source, actor, family, label, events, files, reversible, reverts, root, is_redo, undone_by, run, task",
     ),
     (
         "runs",
         "first, run, title, started, ended, state, reason, steps, tokens, micros, unpriced, tasks, undone_by",
     ),
     ("asks", "run, ask, task"),
-    ("calls", "op, status, code, network"),
+    ("calls", "op, title, status, code, network"),
     ("touches", "path, seq, op"),
     ("checkpoints", "seq, \"commit\", at, ts, message"),
 ];
@@ -43,7 +43,7 @@ const SCHEMA: &str = "
         op BLOB PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, ts INTEGER NOT NULL,
         source TEXT NOT NULL, actor TEXT NOT NULL, family TEXT NOT NULL, label TEXT NOT NULL,
         events INTEGER NOT NULL, files INTEGER NOT NULL, reversible INTEGER NOT NULL,
-        reverts BLOB, undone_by BLOB, run BLOB, task BLOB) STRICT, WITHOUT ROWID;
+        reverts BLOB, root BLOB, is_redo INTEGER, undone_by BLOB, run BLOB, task BLOB) STRICT, WITHOUT ROWID;
     CREATE INDEX operations_by_last ON operations (last);
     CREATE INDEX operations_undone ON operations (undone_by) WHERE undone_by IS NOT NULL;
     CREATE INDEX operations_by_run ON operations (run, first) WHERE run IS NOT NULL;
@@ -55,7 +55,8 @@ const SCHEMA: &str = "
     CREATE TABLE asks (
         run BLOB, ask BLOB, task BLOB NOT NULL, PRIMARY KEY (run, ask)) STRICT, WITHOUT ROWID;
     CREATE TABLE calls (
-        op BLOB PRIMARY KEY, status TEXT NOT NULL, code INTEGER, network INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+        op BLOB PRIMARY KEY, title TEXT NOT NULL, status TEXT NOT NULL, code INTEGER,
+        network INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE touches (path TEXT, seq INTEGER, op BLOB NOT NULL, PRIMARY KEY (path, seq)) STRICT, WITHOUT ROWID;
     CREATE TABLE checkpoints (
         at INTEGER PRIMARY KEY, seq INTEGER NOT NULL, \"commit\" TEXT NOT NULL, ts INTEGER NOT NULL,

@@ -29,7 +29,9 @@ pub use desktop::{DesktopAction, DesktopState, Gesture, Storage};
 pub use files::{AtPath, Entry, Found, FromTo, Listing, Matched, Version};
 pub use health::Health;
 pub use keys::{KeyEntry, KeyScope, NewKey};
-pub use operations::{Change, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
+pub use operations::{
+    Change, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, RevertDirection, Reverted, Side,
+};
 pub use parts::{PartKind, PartRule, PartState, PartStatus, PartsReport};
 pub use problem::{Clash, Problem};
 pub use runs::{

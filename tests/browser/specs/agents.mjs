@@ -197,6 +197,12 @@ story("agents", { scripts: SCRIPTS }, async (here, step) => {
     await runs.getByRole("button", { name: "Redo the run" }).click();
     await confirm(page, "Redo");
     await until(() => get(page, "tides.md"), (text) => /0\.85 m/.test(text));
+    const timeline = await open(page, "timeline");
+    for (const verb of ["Undid", "Redid"]) {
+      await timeline.locator(".op", { hasText: `${verb} “Write a note on the tides` }).first().waitFor();
+    }
+    await timeline.getByRole("button", { name: "Close", exact: true }).click();
+    await show(page, "runs");
   });
 
   await step("a result opens in the editor", async () => {

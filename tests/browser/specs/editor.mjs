@@ -109,6 +109,20 @@ story("editor", {}, async (here, step) => {
     await until(text, (now) => now.includes("// closed after 700"));
   });
 
+  await step("a draft that cannot be read is reported and kept", async () => {
+    await put(page, "odd.txt", "in the file\n");
+    await page.evaluate(async () => {
+      const { user } = await (await fetch("/api/v1/me")).json();
+      sessionStorage.setItem(`draft:${user}:file:odd.txt`, '{"text":"of another version"}');
+    });
+    const odd = await openFile(page, files, "odd.txt");
+    await until(() => odd.locator(".cm-content").innerText(), (now) => now.includes("in the file"));
+    await page.locator(".toast", { hasText: "could not be read" }).waitFor();
+    const kept = await page.evaluate(() => Object.entries(localStorage));
+    assert.ok(kept.some(([key, text]) => key.includes("odd.txt:unreadable") && text.includes("of another version")));
+    await odd.getByRole("button", { name: "Close", exact: true }).click();
+  });
+
   await step("closing a window while it saves saves", async () => {
     await put(page, "quick.txt", "one\n");
     const quick = await openFile(page, files, "quick.txt");

@@ -40,6 +40,20 @@ story("signing in", {}, async (here, step) => {
     assert.equal(again.headers.get("set-cookie"), null);
   });
 
+  await step("a link whose answer is lost is not used a second time", async () => {
+    const page = await here.context.newPage();
+    let sent = 0;
+    await page.route("**/auth/link", (route) => {
+      sent += 1;
+      return route.abort();
+    });
+    await page.goto(`${here.computer.address}/#${"x".repeat(43)}`);
+    await until(() => sent, 1);
+    await page.waitForTimeout(1_500);
+    assert.equal(sent, 1);
+    await page.close();
+  });
+
   await step("a reload and another tab are signed in already", async () => {
     const page = here.context.pages()[0];
     await page.reload();

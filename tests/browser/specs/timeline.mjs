@@ -20,11 +20,13 @@ story("timeline", {}, async (here, step) => {
     await row.getByRole("button", { name: /^Undo/ }).click();
     await confirm(page, "Undo");
     await until(() => get(page, "poem.txt"), "first\n");
+    await rows.filter({ hasText: "Undid “edit poem.txt”" }).waitFor();
   });
 
   await step("the undo is undone from its toast", async () => {
     await page.locator(".toast").getByRole("button", { name: "Redo" }).last().click();
     await until(() => get(page, "poem.txt"), "first\nsecond\n");
+    await rows.filter({ hasText: "Redid “edit poem.txt”" }).waitFor();
   });
 
   await step("new rows arrive by themselves", async () => {

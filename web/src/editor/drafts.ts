@@ -1,21 +1,23 @@
-// Unsaved text, kept in this browser until it is saved: it survives a reload, its window, its tab and a crash.
+// Drafts: unsaved text, stored in this browser until it is saved. A draft survives a reload, a closed window or tab, and
+// a crash.
 //
-// While a text is open, its draft belongs to this tab. When the window or the page goes away, it is left for every tab,
-// under the same key. What the browser does not keep (too large, or no room) stays in memory for as long as the page.
+// While a text is open, its draft is in the session storage of this tab. When the window or the page is closed, it is
+// also written to local storage, for every tab, under the same key. A draft that does not fit stays in memory until the
+// page is closed.
 
 const LARGEST = 1 << 20;
 const PAUSE = 500;
 
-const unkept = new Map<string, string>();
+const inMemory = new Map<string, string>();
 const open = new Set<Draft>();
 
 export function find(key: string): string | undefined {
   const kept = read(() => sessionStorage.getItem(key)) ?? read(() => localStorage.getItem(key));
-  return unkept.get(key) ?? (kept || undefined);
+  return inMemory.get(key) ?? (kept || undefined);
 }
 
 export function forget(key: string): void {
-  unkept.delete(key);
+  inMemory.delete(key);
   read(() => sessionStorage.removeItem(key));
   read(() => localStorage.removeItem(key));
 }
@@ -34,19 +36,19 @@ export class Draft {
     open.add(this);
   }
 
-  /** The person typed; it is kept when they pause. */
+  /** Stores the draft once the person pauses typing. */
   changed(): void {
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => this.#write([sessionStorage]), PAUSE);
   }
 
-  /** The text is saved. */
+  /** Deletes the draft: the text is saved. */
   drop(): void {
     this.#end();
     forget(this.#key);
   }
 
-  /** The window goes away, or the page does. */
+  /** Stores the draft for every tab: the window or the page is being closed. */
   leave(): void {
     this.#end();
     this.#write([sessionStorage, localStorage]);
@@ -60,8 +62,8 @@ export class Draft {
   #write(storages: Storage[]): void {
     const json = JSON.stringify({ ...JSON.parse(this.head), text: this.#text() });
     const kept = json.length <= LARGEST && storages.every((storage) => write(storage, this.#key, json));
-    if (kept) unkept.delete(this.#key);
-    else unkept.set(this.#key, json);
+    if (kept) inMemory.delete(this.#key);
+    else inMemory.set(this.#key, json);
   }
 }
 
@@ -74,19 +76,19 @@ function leaveAll(): void {
 }
 
 addEventListener("pagehide", leaveAll);
-// Sent by `boot.ts` when the desktop has crashed: the text is still here.
+// Sent by `crash.ts` when the desktop has crashed; the editors still have their text.
 addEventListener("choir-crash", leaveAll);
-// Sent by the desktop: whoever signs out leaves nothing behind.
+// Sent by the desktop at sign-out, after which no draft may be left.
 addEventListener("choir-sign-out", () => {
   open.clear();
-  unkept.clear();
+  inMemory.clear();
 });
 
 function read<T>(act: () => T): T | undefined {
   try {
     return act();
   } catch {
-    // A browser that refuses storage keeps nothing.
+    // Without access to storage, drafts are kept in memory only.
     return undefined;
   }
 }

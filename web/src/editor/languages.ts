@@ -1,4 +1,4 @@
-// Which language a file is in, by its name, and its grammar: each is loaded when the first such file opens.
+// The language of a file, by its name, and its grammar, which is loaded when the first such file is opened.
 
 import { StreamLanguage, type StreamParser } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
@@ -51,7 +51,7 @@ const BY_EXTENSION: Record<string, Load> = {
   patch: diff,
 };
 
-/** The grammar for a path, or nothing where there is none or it cannot be loaded: the text is shown plain. */
+/** The grammar for a path; nothing if there is none or it cannot be loaded, and then the text has no highlighting. */
 export async function languageOf(path: string): Promise<Extension> {
   const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
   const load = BY_EXTENSION[name.slice(name.lastIndexOf(".") + 1)];

@@ -1,4 +1,4 @@
-// How the editor looks: the desktop's tokens, so that it changes with the theme and knows no colour of its own.
+// The look of the editor, from the desktop's design tokens, so that it follows the theme.
 
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
@@ -32,7 +32,7 @@ const spec = {
   ".cm-line": { padding: "0 var(--s-4) 0 var(--s-2)" },
   ".cm-gutters": { backgroundColor: "var(--surface-1)", color: "var(--text-3)", border: "none" },
   ".cm-lineNumbers .cm-gutterElement": { minWidth: "3ch", padding: "0 var(--s-2) 0 var(--s-3)" },
-  // The signs to fold by are there for the hand that looks for them.
+  // The fold markers appear when the pointer is over the gutter.
   ".cm-foldGutter span": { opacity: "0", transition: "opacity var(--fast)" },
   ".cm-gutters:hover .cm-foldGutter span, .cm-foldGutter span[title^='Unfold']": { opacity: "1" },
   ".cm-activeLine": { backgroundColor: "color-mix(in oklch, var(--surface-2) 60%, transparent)" },

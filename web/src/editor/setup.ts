@@ -1,4 +1,4 @@
-// What the editor can do: the part of CodeMirror that a person would miss.
+// The features of CodeMirror that the editor uses.
 
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
@@ -52,7 +52,7 @@ export function setup(label: string): Extension {
   ];
 }
 
-/** Prose is wrapped at the window's edge, code is not. */
+/** Wraps prose at the edge of the window, but not code. */
 export function wraps(path: string): boolean {
   return /\.(md|markdown|txt)$/i.test(path) || !/\.[^/]+$/.test(path);
 }

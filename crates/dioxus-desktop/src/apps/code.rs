@@ -1,7 +1,7 @@
 //! The code of the apps, in a few modules. Each is fetched when the first window of one of its apps opens, or before that,
 //! once the desktop has nothing else to do.
 
-// What takes a function out of the bundle declares it as a foreign one.
+// The split macro declares the function as `extern`.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ macro_rules! apps {
     };
 }
 
-// What two modules have in common is a module as well, so few are better than many.
+// Code that two modules share becomes another module, so a few large ones are better than many.
 apps! {
     work: files terminal editor timeline git help;
     choir: runs settings;
@@ -71,7 +71,7 @@ pub(super) async fn fetch(app: &str) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// Fetches the code of every app, one after the other. What does not come is fetched when it is used.
+/// Fetches the code of every app, one after the other. A failed fetch is repeated when the app is opened.
 pub(crate) async fn fetch_all() {
     for app in crate::app_list::APPS {
         let _ = fetch(app.id).await;

@@ -14,17 +14,17 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use self::bars::{Naming, Stale};
-use self::document::{Document, Stage};
+use self::document::{Document, LoadState};
 use self::merging::Merging;
-use crate::js_parts::TextEditor;
-use crate::parts::{Empty, LoadError, Loading};
+use crate::js_modules::TextEditor;
 use crate::state::use_changes;
 use crate::state::{AppState, app_state, mark_unsaved};
+use crate::widgets::{Empty, LoadError, Loading};
 use crate::words;
 use crate::{api, dom};
 
-/// A burst of changes is looked at once.
-const SETTLE: u32 = 200;
+/// Milliseconds in which changes are collected before the file is checked.
+const FOLLOW_DELAY_MS: u32 = 200;
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
@@ -46,7 +46,7 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
     let mut merging = use_signal(|| false);
     let mut absent = use_signal(|| None::<String>);
     use_drop(move || {
-        // The editor leaves a draft of what is not saved.
+        // The editor leaves a draft of unsaved text.
         document.put_editor(None);
         mark_unsaved(window, false);
         if let Some(bar) = dom::by_id(&format!("bar-{window}")) {
@@ -64,14 +64,14 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
     };
     let changes =
         use_changes(move |change| document.path.peek().as_ref().is_some_and(|path| change.is_of_path(path)));
-    let mut turn = use_signal(|| 0u32);
+    let mut generation = use_signal(|| 0u32);
     use_effect(move || {
         drop(changes.read());
-        let mine = *turn.peek() + 1;
-        turn.set(mine);
+        let mine = *generation.peek() + 1;
+        generation.set(mine);
         spawn(async move {
-            TimeoutFuture::new(SETTLE).await;
-            if *turn.peek() == mine {
+            TimeoutFuture::new(FOLLOW_DELAY_MS).await;
+            if *generation.peek() == mine {
                 document.follow().await;
             }
         });
@@ -81,13 +81,13 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
         document.with(|editor| editor.set_dark(dark));
     });
 
-    let stage = document.stage.read().clone();
-    let ready = stage == Stage::Ready;
-    let theirs = document.theirs.read().clone();
+    let load_state = document.load_state.read().clone();
+    let ready = load_state == LoadState::Ready;
+    let on_disk = document.on_disk.read().clone();
     rsx! {
         div { class: "editor",
-            if let Some(now) = theirs.filter(|_| !merging()) {
-                Stale { document, theirs: now, onmerge: move |()| merging.set(true) }
+            if let Some(now) = on_disk.filter(|_| !merging()) {
+                Stale { document, on_disk: now, onmerge: move |()| merging.set(true) }
             }
             if naming() {
                 Naming { document, onclose: move |()| { naming.set(false); document.with(TextEditor::focus); } }
@@ -110,27 +110,27 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
             if let Some(reason) = absent() {
                 Empty { icon: "triangle-alert", title: words::editor::EDITOR_NOT_LOADED, p { "{reason}" } }
             } else {
-                match stage {
-                    Stage::Loading => rsx! { Loading {} },
-                    Stage::Ready => rsx! {},
-                    Stage::Refused(why) => rsx! {
+                match load_state {
+                    LoadState::Loading => rsx! { Loading {} },
+                    LoadState::Ready => rsx! {},
+                    LoadState::Refused(why) => rsx! {
                         Empty { icon: "file", title: words::editor::CANNOT_BE_EDITED, p { "{why}" } p { {words::editor::FILES_CAN_SHOW_IT} } }
                     },
-                    Stage::Failed(failure) => rsx! { LoadError { failure } },
+                    LoadState::Failed(failure) => rsx! { LoadError { failure } },
                 }
             }
         }
     }
 }
 
-/// Reads the file and the part at the same time, then puts one into the other.
+/// Reads the file, loads the editor module, and mounts the editor with the text.
 async fn open(
     app_state: AppState,
     document: Document,
     element: &HtmlElement,
     save: impl FnMut() + 'static,
 ) -> Result<(), String> {
-    let Some(text) = document.begin().await else { return Ok(()) };
+    let Some(text) = document.begin(app_state).await else { return Ok(()) };
     let path = document.path.peek().as_ref().map(ToString::to_string).unwrap_or_default();
     let mut editor = TextEditor::mount(element, &path, &text, dark(app_state)).await?;
     if !element.is_connected() {
@@ -150,7 +150,7 @@ async fn open(
     Ok(())
 }
 
-/// Whether the theme that is in force is a dark one; reading the setting makes a change of theme known.
+/// Whether the current theme is dark. Reads the setting, so that the caller is run again when it changes.
 fn dark(app_state: AppState) -> bool {
     match app_state.setting_as::<String>("theme").as_deref() {
         Some("dark") => true,

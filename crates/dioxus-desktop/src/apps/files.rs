@@ -14,24 +14,24 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::{Entry, Found, Listing};
 use shared_types::{FilePath, WindowId};
 
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::app_list;
 use crate::change_log::Change;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{Empty, IconButton, LoadError, Loading};
 use crate::state::use_changes;
-use crate::state::{AppState, Offer, app_state};
+use crate::state::{AppState, ToastAction, app_state};
 use crate::upload;
+use crate::widgets::{Empty, IconButton, LoadError, Loading};
 use crate::words;
 
-/// What one window of Files looks at.
+/// The state of one Files window.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct FilesView {
     pub folder: Signal<Option<FilePath>>,
     pub chosen: Signal<Option<FilePath>>,
     pub renaming: Signal<Option<FilePath>>,
-    pub listing: Signal<Option<Answer<Listing>>>,
+    pub listing: Signal<Option<ApiResult<Listing>>>,
     pub versions: Signal<bool>,
     window: WindowId,
 }
@@ -76,13 +76,13 @@ impl FilesView {
         for file in files {
             match self.join(&file.name()) {
                 Ok(path) => upload::put(path, file),
-                Err(error) => app_state().toast(error.to_string(), true, Offer::Nothing),
+                Err(error) => app_state().toast(error.to_string(), true, ToastAction::Nothing),
             }
         }
     }
 }
 
-/// What kind of thing a name promises.
+/// The kind of a file, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -130,7 +130,7 @@ pub(crate) fn icon_for(name: &str) -> &'static str {
     }
 }
 
-/// Opens a path with what fits: text in the editor, the rest here.
+/// Opens a path: text in the editor, everything else in Files.
 pub(crate) fn open_path(app_state: AppState, path: &str) {
     let editable = matches!(kind(path), Kind::Text | Kind::Markdown | Kind::Image("image/svg+xml"));
     let app = if editable { "editor" } else { "files" };
@@ -168,16 +168,23 @@ pub(crate) fn open_entry(view: FilesView, entry: &Entry) {
     }
 }
 
-/// Where a window begins: what it was told to show, or where it was before a reload.
-fn beginning(window: WindowId, shows: Option<&str>) -> Option<FilePath> {
+/// The first folder of a window: the one it should show, or the one before a reload.
+fn first_folder(window: WindowId, shows: Option<&str>) -> Option<FilePath> {
     let kept = dom::session_get(&format!("files.{window}"));
-    FilePath::parse(kept.as_deref().or(shows)?).ok()
+    let text = kept.as_deref().or(shows).filter(|text| !text.is_empty())?;
+    match FilePath::parse(text) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            app_state().report_unreadable_later(&error.to_string());
+            None
+        }
+    }
 }
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let first = shows.clone();
-    let mut folder = use_signal(move || beginning(window, first.as_deref()));
+    let mut folder = use_signal(move || first_folder(window, first.as_deref()));
     let mut chosen = use_signal(|| None::<FilePath>);
     let renaming = use_signal(|| None::<FilePath>);
     let versions = use_signal(|| false);

@@ -4,15 +4,15 @@ use dioxus::prelude::*;
 use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
 use shared_types::{Seq, WindowId};
 
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::change_log::Change;
 use crate::clock;
 use crate::icons::Icon;
-use crate::parts::{Changes, Empty, LoadError, Loading};
 use crate::state::app_state;
 use crate::state::use_changes;
 use crate::undo;
-use crate::undo_plan::Plan;
+use crate::undo_plan::RevertPlan;
+use crate::widgets::{Changes, Empty, LoadError, Loading};
 use crate::words;
 
 /// The two moments that are compared; no second one is now.
@@ -54,7 +54,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     let text = if text.is_empty() { {words::checkpoints::NO_MESSAGE}.to_owned() } else { text };
                     busy.set(true);
                     spawn(async move {
-                        let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: text }).await;
+                        let answer: ApiResult<Done> = api::post("/checkpoints", &NewCheckpoint { message: text }).await;
                         busy.set(false);
                         if answer.is_ok() {
                             message.set(String::new());
@@ -88,7 +88,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                                         class: "btn small",
                                         onclick: {
                                             let label = words::quoted(&point.message);
-                                            move |_| undo::ask(app_state, Plan::Restore { seq: point.seq, label: label.clone() })
+                                            move |_| undo::open_dialog(app_state, RevertPlan::Restore { seq: point.seq, label: label.clone() })
                                         },
                                         Icon { name: "rotate-ccw" }
                                         {words::checkpoints::RESTORE}
@@ -105,7 +105,11 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                             span { {words::checkpoints::COMPARE_WITH} }
                             select {
                                 "aria-label": words::checkpoints::COMPARE_WITH,
-                                onchange: move |e| pair.set(Some(Pair { from: now.from, to: e.value().parse().ok() })),
+                                onchange: move |e| {
+                                    if let Some(to) = app_state.read_choice(&e.value()) {
+                                        pair.set(Some(Pair { from: now.from, to }));
+                                    }
+                                },
                                 option { value: "", selected: now.to.is_none(), {words::checkpoints::NOW} }
                                 for point in list.iter().filter(|p| p.seq != now.from) {
                                     option { key: "{point.commit}", value: "{point.seq}", selected: now.to == Some(point.seq), "{point.message}" }

@@ -1,4 +1,4 @@
-//! Help: short answers that can be searched, the shortcuts, and what is running.
+//! Help: searchable topics, the shortcuts, and the health of the server.
 
 use dioxus::prelude::*;
 use shared_types::WindowId;
@@ -6,8 +6,8 @@ use shared_types::wire::{Health, PartKind, PartState, PartsReport};
 
 use crate::api;
 use crate::icons::Icon;
-use crate::parts::ShortcutTable;
 use crate::state::{Overlay, app_state};
+use crate::widgets::ShortcutTable;
 use crate::words;
 
 #[component]

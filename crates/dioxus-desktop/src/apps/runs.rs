@@ -1,5 +1,4 @@
-//! Runs: what the choir does and did. A list of runs beside one of them in full: its agents, live, every step with
-//! what went in and what came out, and all that the person can do to it.
+//! Runs: a list of runs, and one of them in full, with its agents, its steps with input and output, and its controls.
 
 mod agents;
 mod head;
@@ -12,19 +11,19 @@ use shared_types::payload::run::Budget;
 use shared_types::wire::{RunDetails, RunGesture, RunLine, RunList};
 use shared_types::{RunId, Seq, TaskId, WindowId};
 
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::clock;
 use crate::dom;
 use crate::format::{cost, run_state};
-use crate::parts::{Empty, LoadError, Loading, press};
 use crate::question_cards::Card;
 use crate::runs;
 use crate::state::app_state;
+use crate::widgets::{Empty, LoadError, Loading, button};
 use crate::words;
 
 /// How far back the list of older runs reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Older {
+enum OlderRuns {
     NotAsked,
     Before(Seq),
     AllThere,
@@ -35,7 +34,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let app_state = app_state();
     let state = app_state.runs;
     let mut older = use_signal(Vec::<RunLine>::new);
-    let mut reach = use_signal(|| Older::NotAsked);
+    let mut reach = use_signal(|| OlderRuns::NotAsked);
     let chosen = match shows.as_deref().filter(|run| !run.is_empty()).map(str::parse::<RunId>).transpose() {
         Ok(chosen) => chosen,
         Err(error) => {
@@ -43,27 +42,27 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         }
     };
     let lines: Vec<RunLine> = state.newest.read().iter().chain(&*older.read()).cloned().collect();
-    // Shown beside the list, the newest needs no asking for; shown instead of it, the list comes first.
+    // On a wide screen the newest run is selected; on a narrow one the list is shown first.
     let run = chosen.or(lines.first().map(|line| line.run));
     let next = match reach() {
-        Older::NotAsked => *state.before.read(),
-        Older::Before(seq) => Some(seq),
-        Older::AllThere => None,
+        OlderRuns::NotAsked => *state.before.read(),
+        OlderRuns::Before(seq) => Some(seq),
+        OlderRuns::AllThere => None,
     };
     if lines.is_empty() && run.is_none() {
         return rsx! {
             Empty { icon: "sparkles", title: words::runs::NONE_YET,
                 p { {words::runs::NONE_YET_MORE} }
-                {press("btn pri", "sparkles", words::runs::ASK, dom::focus_prompt)}
+                {button("btn pri", "sparkles", words::runs::ASK, dom::focus_prompt)}
             }
         };
     }
     let more = move |before: Seq| {
         spawn(async move {
-            let answer: Answer<RunList> = api::get(&format!("/runs?before={before}")).await;
+            let answer: ApiResult<RunList> = api::get(&format!("/runs?before={before}")).await;
             match answer {
                 Ok(list) => {
-                    reach.set(list.before.map_or(Older::AllThere, Older::Before));
+                    reach.set(list.before.map_or(OlderRuns::AllThere, OlderRuns::Before));
                     older.write().extend(list.runs);
                 }
                 Err(failure) => app_state.report_failure(&failure),
@@ -73,12 +72,12 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     rsx! {
         div { class: if chosen.is_some() { "runs one" } else { "runs" },
             nav { class: "rail scroll", "aria-label": words::runs::RUNS,
-                {press("btn wide", "sparkles", words::runs::ASK, dom::focus_prompt)}
+                {button("btn wide", "sparkles", words::runs::ASK, dom::focus_prompt)}
                 for line in lines.iter() {
-                    {entry(window, line, run == Some(line.run))}
+                    {run_row(window, line, run == Some(line.run))}
                 }
                 if let Some(before) = next {
-                    {press("btn ghost wide", "", words::runs::OLDER, move || more(before))}
+                    {button("btn ghost wide", "", words::runs::OLDER, move || more(before))}
                 }
             }
             if let Some(run) = run {
@@ -88,8 +87,8 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     }
 }
 
-/// A line of the list.
-fn entry(window: WindowId, line: &RunLine, on: bool) -> Element {
+/// A row of the list.
+fn run_row(window: WindowId, line: &RunLine, on: bool) -> Element {
     let app_state = app_state();
     let run = line.run;
     let (word, class) = run_state(line.state);
@@ -110,7 +109,7 @@ fn entry(window: WindowId, line: &RunLine, on: bool) -> Element {
     }
 }
 
-/// What this tab knows of a run.
+/// A run as this tab knows it.
 #[derive(Debug, Clone, PartialEq)]
 struct KnownRun {
     details: RunDetails,
@@ -136,7 +135,7 @@ impl KnownRun {
     }
 }
 
-/// RunPage run.
+/// One run: its agents, its questions and its steps.
 #[component]
 fn RunPage(window: WindowId, run: RunId) -> Element {
     let app_state = app_state();
@@ -180,12 +179,12 @@ fn RunPage(window: WindowId, run: RunId) -> Element {
     }
 }
 
-/// Where a run was not chosen yet, the list is all there is.
+/// Returns to the list.
 fn back(window: WindowId) {
     app_state().change(window, |w| w.shows = None);
 }
 
-/// Does something to a run when it is called.
-fn does(run: RunId, gesture: RunGesture) -> impl Fn() + 'static {
+/// A callback that controls a run.
+fn on_press(run: RunId, gesture: RunGesture) -> impl Fn() + 'static {
     move || runs::gesture(run, gesture.clone())
 }

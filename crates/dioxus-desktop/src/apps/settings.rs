@@ -1,4 +1,4 @@
-//! Settings: the person, how things look, how to sign in, and what is kept. Each page is one component.
+//! Settings: profile, appearance, sign-in, models, services and storage. Each page is one component.
 
 mod account;
 mod budgets;

@@ -1,6 +1,6 @@
-//! Terminal: shells on the computer, one a tab. The server keeps what they wrote, and the window remembers which ones
-//! it shows, so that a reload, a lost connection or a second screen changes nothing. A new one is in a cell; the owner
-//! may have a plain one.
+//! Terminal: shells on the computer, one per tab. The server keeps their output and the window remembers its shells, so
+//! that a reload, a lost connection or a second screen changes nothing. A new shell runs in a cell; the owner may open a
+//! plain one.
 //!
 //! The window's `shows` holds the ids of its shells, separated by spaces, and is the only list of tabs there is.
 
@@ -11,37 +11,40 @@ use shared_types::wire::{NewTerminal, Terminal, TerminalKind};
 use shared_types::{TerminalId, WindowId};
 
 use self::shell::Shell;
-use crate::api::{self, Answer, Failure};
+use crate::api::{self, ApiFailure, ApiResult};
 use crate::icons::Icon;
 use crate::menu::{Item, Menu};
-use crate::parts::{Empty, IconButton, Loading, either};
 use crate::state::{AppState, app_state};
+use crate::widgets::{Empty, IconButton, Loading, choose_text};
 use crate::words;
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let app_state = app_state();
     let offered = app_state.me.read().as_ref().is_some_and(|me| me.shell);
-    let tabs = parse(shows.as_deref());
+    let tabs = parse(app_state, shows.as_deref());
     let mut front = use_signal(|| None::<TerminalId>);
-    let mut trouble = use_signal(|| None::<Failure>);
+    let mut error = use_signal(|| None::<ApiFailure>);
     let ended = use_signal(Vec::<TerminalId>::new);
     let mut plain = use_signal(Vec::<TerminalId>::new);
     let first = tabs.clone();
     use_hook(move || {
         spawn(async move {
             if let Err(failure) = revive(app_state, window, first, ended).await {
-                trouble.set(Some(failure));
+                error.set(Some(failure));
             }
         });
     });
-    // Which are plain is asked whenever there are others, also those that a second screen opened.
+    // Fetches which shells are plain, again when the window gets others, also from a second screen.
     use_effect(use_reactive!(|shows| {
         if shows.is_some() {
             spawn(async move {
-                if let Ok(running) = api::get::<Vec<Terminal>>("/terminals").await {
-                    let shells = running.iter().filter(|terminal| terminal.kind == TerminalKind::Shell);
-                    plain.set(shells.map(|terminal| terminal.id).collect());
+                match api::get::<Vec<Terminal>>("/terminals").await {
+                    Ok(running) => {
+                        let shells = running.iter().filter(|terminal| terminal.kind == TerminalKind::Shell);
+                        plain.set(shells.map(|terminal| terminal.id).collect());
+                    }
+                    Err(failure) => app_state.report_unreadable(&failure),
                 }
             });
         }
@@ -59,7 +62,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     };
     let close = move |id: TerminalId| {
         show(app_state, window, |tabs| tabs.retain(|other| *other != id));
-        if parse(app_state.window(window).and_then(|w| w.shows).as_deref()).is_empty() {
+        if parse(app_state, app_state.window(window).and_then(|w| w.shows).as_deref()).is_empty() {
             app_state.close(window);
         }
         // A shell that has ended already is not there to be closed.
@@ -67,7 +70,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     };
 
     if tabs.is_empty() {
-        let Some(failure) = trouble() else { return rsx! { Loading {} } };
+        let Some(failure) = error() else { return rsx! { Loading {} } };
         return rsx! {
             Empty { icon: "box", title: words::terminal::NO_CELL,
                 p { "{failure.text()}" }
@@ -135,9 +138,9 @@ fn Tab(
                 r#type: "button",
                 role: "tab",
                 "aria-selected": on.to_string(),
-                title: either(plain, words::terminal::ABOUT_PLAIN_SHELL, words::terminal::ABOUT_CELL),
+                title: choose_text(plain, words::terminal::ABOUT_PLAIN_SHELL, words::terminal::ABOUT_CELL),
                 onclick: move |_| onchoose.call(()),
-                Icon { name: either(plain, "square-terminal", "box") }
+                Icon { name: choose_text(plain, "square-terminal", "box") }
                 "{name}"
                 if plain { span { class: "chip warn", {words::terminal::PLAIN} } }
             }
@@ -146,14 +149,22 @@ fn Tab(
     }
 }
 
-fn parse(shows: Option<&str>) -> Vec<TerminalId> {
-    shows.unwrap_or_default().split_whitespace().filter_map(|id| id.parse().ok()).collect()
+/// The shells of a window: their ids, separated by spaces. One that cannot be read is reported.
+fn parse(app_state: AppState, shows: Option<&str>) -> Vec<TerminalId> {
+    let mut ids = Vec::new();
+    for text in shows.unwrap_or_default().split_whitespace() {
+        match text.parse() {
+            Ok(id) => ids.push(id),
+            Err(_) => app_state.report_unreadable_later(text),
+        }
+    }
+    ids
 }
 
 /// Changes which shells the window shows.
 fn show(app_state: AppState, window: WindowId, change: impl FnOnce(&mut Vec<TerminalId>)) {
     app_state.change(window, |state| {
-        let mut tabs = parse(state.shows.as_deref());
+        let mut tabs = parse(app_state, state.shows.as_deref());
         change(&mut tabs);
         let ids: Vec<String> = tabs.iter().map(ToString::to_string).collect();
         state.shows = (!ids.is_empty()).then(|| ids.join(" ").into());
@@ -161,7 +172,7 @@ fn show(app_state: AppState, window: WindowId, change: impl FnOnce(&mut Vec<Term
 }
 
 /// The size is a guess until the screen has measured itself.
-async fn start(kind: TerminalKind) -> Answer<TerminalId> {
+async fn start(kind: TerminalKind) -> ApiResult<TerminalId> {
     let terminal: Terminal = api::post("/terminals", &NewTerminal { kind, columns: 80, rows: 24 }).await?;
     Ok(terminal.id)
 }
@@ -172,7 +183,7 @@ async fn revive(
     window: WindowId,
     tabs: Vec<TerminalId>,
     mut ended: Signal<Vec<TerminalId>>,
-) -> Answer<()> {
+) -> ApiResult<()> {
     let running: Vec<Terminal> = api::get("/terminals").await?;
     let gone: Vec<TerminalId> =
         tabs.iter().copied().filter(|id| !running.iter().any(|terminal| terminal.id == *id)).collect();
@@ -182,7 +193,7 @@ async fn revive(
     }
     let id = start(TerminalKind::Cell).await?;
     // A second screen of the same computer may have been quicker.
-    let now = parse(app_state.window(window).and_then(|state| state.shows).as_deref());
+    let now = parse(app_state, app_state.window(window).and_then(|state| state.shows).as_deref());
     if now == tabs {
         show(app_state, window, |tabs| *tabs = vec![id]);
         return Ok(());

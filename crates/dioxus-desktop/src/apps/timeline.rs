@@ -1,5 +1,5 @@
-//! Timeline: everything that happened, newest first, as rows that can be opened, undone and returned to. A hundred
-//! thousand rows scroll, because only those in sight are fetched and drawn.
+//! Timeline: all operations, newest first. A row can be opened, undone, and restored to. Only the visible rows are fetched
+//! and rendered, so that a hundred thousand of them scroll.
 
 pub(crate) mod command;
 mod detail;
@@ -11,22 +11,22 @@ use std::ops::RangeInclusive;
 
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
-use shared_types::wire::{Operation, Operations};
+use shared_types::wire::{Operation, Operations, RevertDirection};
 use shared_types::{OpId, WindowId};
 
-use crate::api::{self, Answer, Failure};
+use crate::api::{self, ApiFailure, ApiResult};
 use crate::icons::Icon;
-use crate::parts::LoadError;
-use crate::state::use_changes;
+use crate::state::{app_state, use_changes};
+use crate::widgets::LoadError;
 use crate::words;
 
 /// Rows are fetched by pages of this many.
 pub(crate) const PAGE: usize = 100;
-/// Milliseconds after which a page counts as looked at. Pages that are only scrolled past are not fetched: their
-/// requests would delay those of the page where the scrolling ends.
-const PASSING: u32 = 40;
+/// Milliseconds that a page has to stay visible before it is fetched. Requests for pages that are only scrolled past
+/// would delay the page where the scrolling ends.
+const SCROLL_DELAY_MS: u32 = 40;
 
-/// What the rows are filtered by.
+/// The filter of the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Filter {
     pub source: String,
@@ -40,52 +40,52 @@ impl Default for Filter {
     }
 }
 
-/// The rows that are known, by page.
+/// The operations that were fetched, by page.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Log {
+pub(crate) struct OperationList {
     pub filter: Signal<Filter>,
     pub total: Signal<u64>,
     pub pages: Signal<BTreeMap<usize, Vec<Operation>>>,
     pub chosen: Signal<Option<OpId>>,
-    pub trouble: Signal<Option<Failure>>,
-    asked: CopyValue<Vec<usize>>,
-    /// The pages that hold the rows in sight.
-    sight: CopyValue<RangeInclusive<usize>>,
-    turn: CopyValue<u64>,
+    pub error: Signal<Option<ApiFailure>>,
+    requested: CopyValue<Vec<usize>>,
+    /// The pages of the visible rows.
+    visible_pages: CopyValue<RangeInclusive<usize>>,
+    generation: CopyValue<u64>,
 }
 
-impl Log {
-    /// Fetches the pages that hold these rows, if they are not known or on their way.
-    pub(crate) fn want(mut self, first: usize, last: usize) {
+impl OperationList {
+    /// Fetches the pages of these rows, unless they are known or requested.
+    pub(crate) fn ensure_loaded(mut self, first: usize, last: usize) {
         let pages = first / PAGE..=last / PAGE;
-        self.sight.set(pages.clone());
+        self.visible_pages.set(pages.clone());
         for page in pages {
-            let known = self.pages.peek().contains_key(&page) || self.asked.read().contains(&page);
+            let known = self.pages.peek().contains_key(&page) || self.requested.read().contains(&page);
             if !known {
-                self.asked.write().push(page);
+                self.requested.write().push(page);
                 self.fetch_if_it_stays(page);
             }
         }
     }
 
     fn fetch_if_it_stays(mut self, page: usize) {
-        let turn = *self.turn.read();
+        let generation = *self.generation.read();
         spawn(async move {
-            TimeoutFuture::new(PASSING).await;
-            if *self.turn.read() != turn {
+            TimeoutFuture::new(SCROLL_DELAY_MS).await;
+            if *self.generation.read() != generation {
                 return;
             }
-            if self.sight.read().contains(&page) {
+            if self.visible_pages.read().contains(&page) {
                 self.fetch(page);
             } else {
-                self.asked.write().retain(|asked| *asked != page);
+                self.requested.write().retain(|requested| *requested != page);
             }
         });
     }
 
     fn fetch(mut self, page: usize) {
         let filter = self.filter.peek().clone();
-        let turn = *self.turn.read();
+        let generation = *self.generation.read();
         spawn(async move {
             let (offset, limit) = ((page * PAGE).to_string(), PAGE.to_string());
             let query = api::query(
@@ -98,51 +98,29 @@ impl Log {
                     ("q", filter.text.trim()),
                 ],
             );
-            let answer: Answer<Operations> = api::get(&query).await;
-            if *self.turn.read() != turn {
+            let answer: ApiResult<Operations> = api::get(&query).await;
+            if *self.generation.read() != generation {
                 return;
             }
-            self.asked.write().retain(|asked| *asked != page);
+            self.requested.write().retain(|requested| *requested != page);
             match answer {
                 Ok(found) => {
                     self.total.set(found.total);
-                    self.trouble.set(None);
+                    self.error.set(None);
                     self.pages.write().insert(page, found.rows);
                 }
-                Err(failure) => self.trouble.set(Some(failure)),
+                Err(failure) => self.error.set(Some(failure)),
             }
         });
     }
 
-    /// Something happened: what is in sight is fetched again, the rest when it is looked at. The old rows stay until
-    /// then, so that nothing jumps.
+    /// Fetches the visible page again and drops the others. Its old rows stay until then, so that nothing jumps.
     fn refresh(mut self, keep: usize) {
-        *self.turn.write() += 1;
-        self.asked.write().clear();
+        *self.generation.write() += 1;
+        self.requested.write().clear();
         self.pages.write().retain(|page, _| *page == keep);
-        self.asked.write().push(keep);
+        self.requested.write().push(keep);
         self.fetch(keep);
-    }
-
-    /// What a row says: an undo names what it undid, where that is known.
-    pub(crate) fn title(self, row: &Operation) -> String {
-        let of = |verb: &str, said: &str| {
-            let short = row.label.strip_prefix(verb)?.trim();
-            let named = |other: &&Operation| other.op != row.op && other.op.to_string().contains(short);
-            let pages = self.pages.read();
-            let target = pages.values().flatten().find(named).filter(|_| short.len() >= 6)?;
-            Some(words::timeline::reverted(said, target.label.trim_start_matches("ran: ")))
-        };
-        if row.call.is_some() {
-            return row.label.strip_prefix("ran: ").unwrap_or(&row.label).to_owned();
-        }
-        let mut text = of("undo ", words::undo::UNDID)
-            .or_else(|| of("redo ", words::undo::REDID))
-            .unwrap_or_else(|| row.label.clone());
-        if let Some(first) = text.get_mut(0..1) {
-            first.make_ascii_uppercase();
-        }
-        text
     }
 
     pub(crate) fn row(self, index: usize) -> Option<Operation> {
@@ -150,38 +128,60 @@ impl Log {
     }
 }
 
+/// The title of a row: a command as it was typed, and what an undo or a redo was about.
+pub(crate) fn row_title(row: &Operation) -> String {
+    if let Some(command) = &row.title {
+        return command.clone();
+    }
+    if let Some(reverted) = &row.reverts {
+        let verb = match reverted.direction {
+            RevertDirection::Undo => words::undo::UNDID,
+            RevertDirection::Redo => words::undo::REDID,
+        };
+        return words::timeline::reverted(verb, &reverted.title);
+    }
+    let mut text = row.label.clone();
+    if let Some(first) = text.get_mut(0..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}
+
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
-    let log = Log {
+    let app_state = app_state();
+    let list = OperationList {
         filter: use_signal(Filter::default),
         total: use_signal(|| 0),
         pages: use_signal(BTreeMap::new),
         chosen: use_signal(|| None),
-        trouble: use_signal(|| None),
-        asked: use_hook(|| CopyValue::new(Vec::new())),
-        sight: use_hook(|| CopyValue::new(0..=0)),
-        turn: use_hook(|| CopyValue::new(0)),
+        error: use_signal(|| None),
+        requested: use_hook(|| CopyValue::new(Vec::new())),
+        visible_pages: use_hook(|| CopyValue::new(0..=0)),
+        generation: use_hook(|| CopyValue::new(0)),
     };
     let top = use_signal(|| 0usize);
-    let mut chosen = log.chosen;
-    // Asked to show an operation, such as a command that was just started.
+    let mut chosen = list.chosen;
+    // The window may be opened for an operation, such as a command that was just started.
     use_effect(use_reactive!(|shows| {
-        if let Some(op) = shows.and_then(|shows| shows.parse().ok()) {
-            chosen.set(Some(op));
+        match shows.as_deref().map(str::parse::<OpId>) {
+            Some(Ok(op)) => chosen.set(Some(op)),
+            Some(Err(error)) => app_state.report_unreadable_later(&error.to_string()),
+            None => {}
         }
     }));
     let changes = use_changes(move |change| {
-        !change.is_of_window() || log.filter.peek().family != words::timeline::FAMILIES[0].0
+        !change.is_of_window() || list.filter.peek().family != words::timeline::FAMILIES[0].0
     });
     use_effect(move || {
-        let _ = (changes.read(), log.filter.read());
-        log.refresh(*top.peek() / rows::ROW / PAGE);
+        let _ = (changes.read(), list.filter.read());
+        list.refresh(*top.peek() / rows::ROW_HEIGHT / PAGE);
     });
-    let mut filter = log.filter;
-    let trouble = log.trouble.read().clone();
+    let mut filter = list.filter;
+    let error = list.error.read().clone();
     rsx! {
         div { class: "timeline",
-            scrub::Scrub { log, window }
+            scrub::Scrub { list, window }
             div { class: "bar filters",
                 Icon { name: "funnel" }
                 select { "aria-label": words::timeline::WHO, onchange: move |e| filter.write().source = e.value(),
@@ -195,16 +195,44 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     input { r#type: "search", placeholder: words::timeline::SEARCH, "aria-label": words::timeline::SEARCH_LABEL, oninput: move |e| filter.write().text = e.value() }
                 }
             }
-            if let Some(failure) = trouble {
+            if let Some(failure) = error {
                 LoadError { failure }
             } else {
                 div { class: "split",
-                    rows::Rows { log, top }
-                    if let Some(op) = *log.chosen.read() {
-                        detail::Detail { key: "{op}", log, op }
+                    rows::Rows { list, top }
+                    if let Some(op) = *list.chosen.read() {
+                        detail::Detail { key: "{op}", list, op }
                     }
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row as the server sends it, with more fields.
+    fn title(label: &str, more: &str) -> String {
+        let id = OpId::from_bytes([1; 16]);
+        let json = format!(
+            r#"{{"op":"{id}","first":1,"last":1,"ts":0,"source":"user","actor":"a","family":"f","label":"{label}",
+                "events":1,"files":0,"reversible":true,"undone":false{more}}}"#
+        );
+        row_title(&crate::json::read(&json).unwrap())
+    }
+
+    #[test]
+    fn a_row_is_named_by_fields_and_not_by_the_text_of_its_label() {
+        assert_eq!(title("edit a.txt", ""), "Edit a.txt");
+        assert_eq!(title("undo run 01010101", ""), "Undo run 01010101", "a server that does not say what");
+        assert_eq!(title("ran: make", r#","title":"make""#), "make");
+        let of = |direction: &str| {
+            let op = OpId::from_bytes([2; 16]);
+            format!(r#","reverts":{{"direction":"{direction}","op":"{op}","title":"Sort my notes"}}"#)
+        };
+        assert_eq!(title("undo run 02020202", &of("undo")), "Undid “Sort my notes”");
+        assert_eq!(title("redo run 02020202", &of("redo")), "Redid “Sort my notes”");
     }
 }

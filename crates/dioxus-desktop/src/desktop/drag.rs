@@ -88,11 +88,11 @@ struct Drag {
 
 thread_local! {
     static DRAG: RefCell<Option<Drag>> = const { RefCell::new(None) };
-    /// What snapped windows were before, to give them their size back when they are pulled away.
+    /// The rectangles of windows before they were snapped; a window gets it back when it is dragged away.
     static BEFORE: RefCell<HashMap<WindowId, Rect>> = RefCell::default();
 }
 
-/// Remembers the place a window had before it was snapped.
+/// Remembers the rectangle of a window before it is snapped.
 pub(crate) fn remember(id: WindowId, rect: Rect) {
     BEFORE.with_borrow_mut(|before| *before.entry(id).or_insert(rect));
 }
@@ -124,7 +124,7 @@ pub(crate) fn active() -> bool {
     DRAG.with_borrow(Option::is_some)
 }
 
-/// Ends a drag as if it had not begun.
+/// Cancels a drag.
 pub(crate) fn cancel(app_state: AppState) {
     end(app_state, None, false);
 }

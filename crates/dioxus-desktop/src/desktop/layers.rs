@@ -1,15 +1,16 @@
 //! The layers over the windows: cards, toasts, panels, dialogs and menus. No first paint needs them, so their code is a
 //! module of its own, which is fetched as soon as the desktop is there.
 
-// The split function is declared as a foreign one.
+// The split macro declares the function as `extern`.
 #![allow(unsafe_code)]
 
 use dioxus::prelude::*;
 use wasm_split_helpers::{SplitLoaderError, wasm_split};
 
-use super::{ask, launcher, menu, shortcuts, taskbar, toast, tour};
+use super::{launcher, menu, revert_dialog, shortcuts, taskbar, toast, tour};
+use crate::dom;
 use crate::question_cards::Cards;
-use crate::state::{Link, app_state};
+use crate::state::{ConnectionState, app_state};
 
 type Draw = fn() -> Element;
 
@@ -29,7 +30,7 @@ fn AllLayers() -> Element {
         taskbar::Notices {}
         shortcuts::CheatSheet {}
         tour::Tour {}
-        ask::AskDialog {}
+        revert_dialog::RevertDialogLayer {}
         menu::MenuLayer {}
     }
 }
@@ -40,11 +41,13 @@ fn AllLayers() -> Element {
 pub(super) fn Layers() -> Element {
     let app_state = app_state();
     use_effect(move || {
-        let _ = (app_state.overlay.read(), app_state.menu.read(), app_state.ask.read());
-        if *app_state.link.read() != Link::Lost && FETCHED.peek().is_none() {
+        let _ = (app_state.overlay.read(), app_state.menu.read(), app_state.revert_dialog.read());
+        if *app_state.connection.read() != ConnectionState::Lost && FETCHED.peek().is_none() {
             spawn(async {
-                if let Ok(draw) = layers().await {
-                    *FETCHED.write() = Some(draw);
+                match layers().await {
+                    Ok(draw) => *FETCHED.write() = Some(draw),
+                    // No toast can be shown without the layers.
+                    Err(error) => dom::warn(&format!("layers: {error:?}")),
                 }
             });
         }

@@ -8,23 +8,23 @@ use shared_types::payload::run::Budget;
 use shared_types::wire::{Found, Matched, ModelList};
 
 use super::prompt_commands::{self, Command};
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::app_list::{self, AppInfo};
 use crate::apps;
-use crate::apps::settings::models::{options, pace};
+use crate::apps::settings::models::{options, speed_text};
 use crate::format::money;
 use crate::icons::Icon;
-use crate::parts::{IconButton, either, press};
 use crate::runs::Objective;
-use crate::state::{Offer, app_state};
+use crate::state::{ToastAction, app_state};
 use crate::upload::{self, dragged_path, dropped_files};
+use crate::widgets::{IconButton, button, choose_text};
 use crate::words;
 use crate::{clock, dom, runs};
 
 /// One line of the results.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Hit {
-    /// What was typed is an objective.
+    /// The text is an objective.
     Objective,
     /// There is no model that could take one.
     NoModel,
@@ -44,7 +44,7 @@ fn local_hits(text: &str, with_files: bool) -> Vec<Hit> {
     let words = text.trim().to_lowercase();
     let fits = |hay: &str| words.split_whitespace().all(|word| hay.to_lowercase().contains(word));
     let starts = |title: &str| !words.is_empty() && title.to_lowercase().starts_with(&words);
-    // What begins with the words comes first, then what is about them.
+    // Names that begin with the text come first, then descriptions that contain it.
     let mut hits: Vec<(bool, Hit)> = app_list::APPS
         .iter()
         .filter(|app| fits(&format!("{} {}", app.title, app.about)))
@@ -85,7 +85,7 @@ fn choose(hit: &Hit, text: &str) {
     }
 }
 
-/// What the person chose for runs from here, kept as settings.
+/// Settings: the model and the budget of runs that are started here.
 const MODEL: &str = "prompt.model";
 const BUDGET: &str = "prompt.budget";
 /// Dollars to choose from, in millionths.
@@ -100,9 +100,9 @@ pub(crate) fn Prompt() -> Element {
     let mut found = use_signal(Vec::<Found>::new);
     let mut attached = use_signal(Vec::<FilePath>::new);
     let mut coming = use_signal(|| 0u32);
-    let mut turn = use_signal(|| 0u32);
+    let mut refresh = use_signal(|| 0u32);
     let models = api::use_fetched::<ModelList>(move || {
-        drop(turn.read());
+        drop(refresh.read());
         "/models".to_owned()
     });
     use_effect(move || {
@@ -119,17 +119,21 @@ pub(crate) fn Prompt() -> Element {
                 return;
             }
             let path = api::query("/search", &[("q", &words), ("limit", "8")]);
-            let answer: Answer<Vec<Found>> = api::get(&path).await;
-            if *text.peek() == typed {
-                found.set(answer.unwrap_or_default());
+            let answer: ApiResult<Vec<Found>> = api::get(&path).await;
+            if *text.peek() != typed {
+                return;
             }
+            found.set(answer.unwrap_or_else(|failure| {
+                app_state.report_unreadable(&failure);
+                Vec::new()
+            }));
         });
     });
     let hits = use_memo(move || {
         let text = text.read();
         let with_files = coming() > 0 || !attached.read().is_empty();
         let mut hits = if attaching(&text).is_some() { Vec::new() } else { local_hits(&text, with_files) };
-        // Until the list is there, models count as usable.
+        // Until the list arrives, models count as usable.
         let none = matches!(&*models.read(), Some(Ok(list)) if !list.models.iter().any(|m| m.usable));
         for hit in hits.iter_mut().filter(|hit| none && **hit == Hit::Objective) {
             *hit = Hit::NoModel;
@@ -166,7 +170,7 @@ pub(crate) fn Prompt() -> Element {
     });
     let mut ask = move || {
         if *coming.peek() > 0 {
-            return app_state.toast(words::prompt::FILE_ON_ITS_WAY, true, Offer::Nothing);
+            return app_state.toast(words::prompt::FILE_ON_ITS_WAY, true, ToastAction::Nothing);
         }
         let typed = text.peek().trim().to_owned();
         let model = app_state.setting_as(MODEL);
@@ -268,7 +272,7 @@ pub(crate) fn Prompt() -> Element {
                             }
                         }
                     }
-                    Icon { name: either(objective, "sparkles", "chevron-right") }
+                    Icon { name: choose_text(objective, "sparkles", "chevron-right") }
                     textarea {
                         id: "prompt",
                         rows: typed.split('\n').count().clamp(1, 8) as i64,
@@ -283,7 +287,7 @@ pub(crate) fn Prompt() -> Element {
                         value: "{text}",
                         onfocus: move |_| {
                             if !*focused.peek() {
-                                *turn.write() += 1;
+                                *refresh.write() += 1;
                             }
                             focused.set(true);
                         },
@@ -322,9 +326,9 @@ pub(crate) fn Prompt() -> Element {
     }
 }
 
-/// Which model answers and what it may spend.
+/// The choice of model and budget.
 fn choices(
-    models: &Option<Answer<ModelList>>,
+    models: &Option<ApiResult<ModelList>>,
     text: Signal<String>,
     onfiles: Callback<Vec<web_sys::File>>,
 ) -> Element {
@@ -343,22 +347,26 @@ fn choices(
                 option { value: "", {gets.map_or_else(|| words::prompt::MODELS_AS_SET.to_owned(), words::prompt::as_set)} }
                 {options(&list.models, chosen.as_deref())}
             }
-            select { "aria-label": words::prompt::BUDGET, onchange: move |e| app_state.set(BUDGET, e.value().parse::<u64>().ok().into()),
+            select { "aria-label": words::prompt::BUDGET, onchange: move |e| {
+                if let Some(amount) = app_state.read_choice::<u64>(&e.value()) {
+                    app_state.set(BUDGET, amount.into());
+                }
+            },
                 option { value: "", {usual.map_or_else(|| words::prompt::BUDGET_AS_SET.to_owned(), |usual| words::prompt::as_set(&money(usual)))} }
                 for amount in AMOUNTS {
                     option { value: "{amount}", selected: micros == Some(amount), {words::prompt::up_to(&money(amount))} }
                 }
             }
-            if let Some(local) = list.local.as_ref().filter(|_| is_here) { small { {pace(local)} } }
+            if let Some(local) = list.local.as_ref().filter(|_| is_here) { small { {speed_text(local)} } }
             span { class: "sp" }
-            {press("btn ghost small", "paperclip", words::prompt::ATTACH, move || {
+            {button("btn ghost small", "paperclip", words::prompt::ATTACH, move || {
                 let mut text = text;
                 let space = if text.peek().is_empty() || text.peek().ends_with(' ') { "@" } else { " @" };
                 text.write().push_str(space);
                 dom::focus("prompt");
             })}
             upload::Chooser { id: "attach", label: words::prompt::ATTACH_FROM_MACHINE, onfiles }
-            {press("btn ghost small", "settings", words::prompt::MODELS, move || runs::open_models(app_state))}
+            {button("btn ghost small", "settings", words::prompt::MODELS, move || runs::open_models(app_state))}
         }
     }
 }

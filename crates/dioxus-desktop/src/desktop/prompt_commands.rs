@@ -4,14 +4,14 @@ use dioxus::prelude::*;
 use shared_types::FilePath;
 use shared_types::wire::{Done, NewCheckpoint};
 
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::state::{AppState, Overlay};
 use crate::undo;
-use crate::undo_plan::Way;
+use crate::undo_plan::RevertKind;
 use crate::words;
 use crate::{app_list, apps};
 
-/// What the word after `>` means.
+/// The action of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Undo,
@@ -33,7 +33,7 @@ enum Verb {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Command {
     verb: Verb,
-    /// The words that name it.
+    /// The names that it is found by.
     name: &'static str,
     pub usage: &'static str,
     pub about: &'static str,
@@ -88,7 +88,7 @@ pub(crate) fn matching(typed: &str) -> Vec<Command> {
         .collect()
 }
 
-/// What to put into the bar when a command still wants words.
+/// The text to put into the bar if the command needs an argument.
 pub(crate) fn completion(command: &Command, text: &str) -> Option<String> {
     (command.wants_words() && command.words(text).is_empty()).then(|| format!(">{} ", command.name))
 }
@@ -96,23 +96,25 @@ pub(crate) fn completion(command: &Command, text: &str) -> Option<String> {
 pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
     let words = command.words(text).to_owned();
     match command.verb {
-        Verb::Undo => undo::latest(app_state, Way::Undo),
-        Verb::Redo => undo::latest(app_state, Way::Redo),
+        Verb::Undo => undo::revert_latest(app_state, RevertKind::Undo),
+        Verb::Redo => undo::revert_latest(app_state, RevertKind::Redo),
         Verb::Checkpoint => api::run(async move {
-            let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
+            let answer: ApiResult<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
             app_state.report_done(words::checkpoints::MADE, &answer);
         }),
         Verb::Theme => match words.as_str() {
             "light" | "dark" | "system" => app_state.set("theme", words.into()),
-            other => app_state.toast(words::prompt::no_such_theme(other), true, crate::state::Offer::Nothing),
+            other => {
+                app_state.toast(words::prompt::no_such_theme(other), true, crate::state::ToastAction::Nothing)
+            }
         },
         Verb::NewFile => match FilePath::parse(&words) {
             Ok(path) => apps::files::actions::new_file(app_state, path, true),
-            Err(error) => app_state.toast(error.to_string(), true, crate::state::Offer::Nothing),
+            Err(error) => app_state.toast(error.to_string(), true, crate::state::ToastAction::Nothing),
         },
         Verb::NewFolder => match FilePath::parse(&words) {
             Ok(path) => apps::files::actions::new_folder(app_state, path),
-            Err(error) => app_state.toast(error.to_string(), true, crate::state::Offer::Nothing),
+            Err(error) => app_state.toast(error.to_string(), true, crate::state::ToastAction::Nothing),
         },
         Verb::Open => {
             let lower = words.to_lowercase();

@@ -8,10 +8,10 @@ use web_sys::KeyboardEvent;
 use super::snap::{self, Zone};
 use super::{drag, window};
 use crate::dom;
-use crate::parts::ShortcutTable;
 use crate::state::{AppState, Overlay, app_state};
 use crate::undo;
-use crate::undo_plan::Way;
+use crate::undo_plan::RevertKind;
+use crate::widgets::ShortcutTable;
 use crate::words;
 
 pub(crate) fn install(app_state: AppState) {
@@ -31,9 +31,9 @@ fn handled(mut app_state: AppState, event: &KeyboardEvent) -> bool {
         ("k", true, false) => dom::focus_prompt(),
         ("`", true, false) => cycle(app_state, shift),
         ("z", true, false) if !dom::is_typing() => {
-            undo::latest(app_state, if shift { Way::Redo } else { Way::Undo });
+            undo::revert_latest(app_state, if shift { RevertKind::Redo } else { RevertKind::Undo });
         }
-        ("y", true, false) if !dom::is_typing() => undo::latest(app_state, Way::Redo),
+        ("y", true, false) if !dom::is_typing() => undo::revert_latest(app_state, RevertKind::Redo),
         ("arrowleft", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Left)),
         ("arrowright", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Right)),
         ("arrowup", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Full)),
@@ -63,7 +63,7 @@ fn lower(app_state: AppState, id: WindowId) {
     }
 }
 
-/// The window furthest back comes to the front, or with Shift the front one goes back.
+/// Brings the rearmost window to the front, or with Shift sends the front one to the back.
 fn cycle(mut app_state: AppState, backwards: bool) {
     let windows = app_state.windows.peek().clone();
     let shown = |id: &WindowId| windows.get(id).is_some_and(|w| w.mode != WindowMode::Minimized);
@@ -94,15 +94,15 @@ fn next_region(app_state: AppState) {
     }
 }
 
-/// Closes the topmost thing; false if there is none, so that apps hear the key.
+/// Closes the topmost layer; false if there is none, so that the key reaches the app.
 fn escape(mut app_state: AppState) -> bool {
     if drag::active() {
         drag::cancel(app_state);
     } else if app_state.menu.peek().is_some() {
         // The menu closes itself and returns the focus.
         return false;
-    } else if app_state.ask.peek().is_some() {
-        app_state.ask.set(None);
+    } else if app_state.revert_dialog.peek().is_some() {
+        app_state.revert_dialog.set(None);
     } else if *app_state.overlay.peek() != Overlay::None {
         let back = match *app_state.overlay.peek() {
             Overlay::Launcher => "launcher-button",

@@ -1,4 +1,4 @@
-//! Halves and quarters: where the pointer calls for one, its preview, and putting a window there.
+//! Snapping: the half or quarter of the screen at the pointer, its preview, and moving a window there.
 
 use shared_types::WindowId;
 use shared_types::payload::window::{Rect, WindowMode};
@@ -41,7 +41,7 @@ impl Zone {
     }
 }
 
-/// What a window dropped here would fill.
+/// The part of the screen that a window dropped here would fill.
 pub(crate) fn zone_at((x, y): (i32, i32), (width, height): (i32, i32)) -> Option<Zone> {
     let corner = height / 5;
     let bottom = height - BAR;

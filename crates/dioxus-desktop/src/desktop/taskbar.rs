@@ -10,9 +10,9 @@ use crate::app_list::{self, AppInfo};
 use crate::format::money;
 use crate::icons::Icon;
 use crate::menu::{Item, Menu};
-use crate::parts::{either, press};
-use crate::state::Link;
+use crate::state::ConnectionState;
 use crate::state::{AppState, Overlay, app_state};
+use crate::widgets::{button, choose_text};
 use crate::words;
 use crate::{clock, dom, ids, runs};
 
@@ -52,7 +52,7 @@ pub(crate) fn Taskbar() -> Element {
                     Icon { name: "bell" }
                     if *app_state.unread.read() > 0 { i { class: "badge" } }
                 }
-                LinkState {}
+                ConnectionIndicator {}
                 Clock {}
             }
         }
@@ -74,7 +74,7 @@ fn windows_of(app_state: AppState, app: &AppInfo) -> Vec<(WindowId, String, Wind
         .collect()
 }
 
-/// A press shows the app; on the front window it minimises; with several windows it goes through them.
+/// A click shows the app, minimises its front window, or cycles through several windows.
 fn show(app_state: AppState, app: &'static AppInfo) {
     let windows = windows_of(app_state, app);
     let front = app_state.front();
@@ -142,7 +142,7 @@ fn AppButton(app: &'static AppInfo) -> Element {
     }
 }
 
-/// What the choir does just now, and what it costs so far.
+/// The runs in progress and their cost so far.
 #[component]
 fn Working() -> Element {
     let app_state = app_state();
@@ -174,7 +174,7 @@ fn Working() -> Element {
     }
 }
 
-/// How much happened since the last checkpoint.
+/// The number of changes since the last checkpoint.
 #[component]
 fn Unsaved() -> Element {
     let app_state = app_state();
@@ -200,11 +200,11 @@ fn Unsaved() -> Element {
 }
 
 #[component]
-fn LinkState() -> Element {
-    let (icon, class, label) = match *app_state().link.read() {
-        Link::Live => ("wifi", "link live", words::desktop::CONNECTED),
-        Link::Connecting => ("wifi", "link connecting", words::desktop::CONNECTING),
-        Link::Lost => ("wifi-off", "link lost", words::desktop::NOT_CONNECTED),
+fn ConnectionIndicator() -> Element {
+    let (icon, class, label) = match *app_state().connection.read() {
+        ConnectionState::Live => ("wifi", "link live", words::desktop::CONNECTED),
+        ConnectionState::Connecting => ("wifi", "link connecting", words::desktop::CONNECTING),
+        ConnectionState::Lost => ("wifi-off", "link lost", words::desktop::NOT_CONNECTED),
     };
     rsx! {
         span { class, id: "link", role: "img", title: label, "aria-label": label, Icon { name: icon } }
@@ -252,15 +252,15 @@ pub(crate) fn Notices() -> Element {
                 }
             }
             if notices.is_empty() {
-                crate::parts::Empty { icon: "bell", title: words::desktop::NOTHING_NEW, p { {words::desktop::NOTHING_NEW_MORE} } }
+                crate::widgets::Empty { icon: "bell", title: words::desktop::NOTHING_NEW, p { {words::desktop::NOTHING_NEW_MORE} } }
             }
             ul {
                 for (i, notice) in notices.into_iter().enumerate() {
                     li { key: "{i}", class: if notice.bad { "bad" } else { "" },
-                        Icon { name: either(notice.bad, "triangle-alert", "info") }
+                        Icon { name: choose_text(notice.bad, "triangle-alert", "info") }
                         span { "{notice.text}" }
                         if let Some(run) = notice.run {
-                            {press("btn small", "", words::OPEN, move || {
+                            {button("btn small", "", words::OPEN, move || {
                                 close();
                                 runs::open(app_state, run);
                             })}

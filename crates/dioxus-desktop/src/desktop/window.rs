@@ -10,8 +10,8 @@ use super::drag::{self, Edge};
 use super::snap::{self, Zone};
 use crate::icons::Icon;
 use crate::menu::{Item, Menu};
-use crate::parts::{IconButton, either};
 use crate::state::{AppState, BAR, app_state};
+use crate::widgets::{IconButton, choose_text};
 use crate::words;
 use crate::{app_list, apps};
 
@@ -123,7 +123,7 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
                     ondoubleclick: move |event| event.stop_propagation(),
                     IconButton { icon: "minus", label: words::desktop::MINIMISE, onclick: move |_| app_state.change(id, |w| w.mode = WindowMode::Minimized) }
                     IconButton {
-                        icon: either(is_max, "copy", "square"),
+                        icon: choose_text(is_max, "copy", "square"),
                         label: if is_max { words::desktop::RESTORE } else { words::desktop::MAXIMISE },
                         class: "wide-only",
                         onclick: move |_| toggle_max(app_state, id),

@@ -1,16 +1,18 @@
 //! Messages to the person: toasts, and the notices that stay.
 
+use std::str::FromStr;
+
 use dioxus::prelude::*;
 use shared_types::payload::DesktopEvent;
 use shared_types::wire::{Done, SentEvent};
 use shared_types::{RunId, Source};
 
-use super::{AppState, Notice, Offer, Toast};
-use crate::api::{self, Answer, Failure};
+use super::{AppState, Notice, Toast, ToastAction};
+use crate::api::{self, ApiFailure, ApiResult};
 use crate::{ids, words};
 
 impl AppState {
-    pub(crate) fn toast(mut self, text: impl Into<String>, bad: bool, offer: Offer) {
+    pub(crate) fn toast(mut self, text: impl Into<String>, bad: bool, offer: ToastAction) {
         let id = ids::now().millis() as u64 * 1000 + (ids::fraction() * 1000.0) as u64;
         let text = text.into();
         {
@@ -36,8 +38,7 @@ impl AppState {
             return;
         }
         let now = event.op;
-        let is_old =
-            |toast: &Toast| matches!(toast.offer, Offer::Redo(op) | Offer::UndoAgain(op) if op != now);
+        let is_old = |toast: &Toast| matches!(toast.offer, ToastAction::Redo(op) | ToastAction::UndoAgain(op) if op != now);
         if self.toasts.peek().iter().any(is_old) {
             self.toasts.write().retain(|toast| !is_old(toast));
         }
@@ -49,30 +50,61 @@ impl AppState {
         *self.unread.write() += 1;
     }
 
-    pub(crate) fn report_failure(self, failure: &Failure) {
-        self.toast(failure.text(), true, Offer::Nothing);
+    pub(crate) fn report_failure(self, failure: &ApiFailure) {
+        self.toast(failure.text(), true, ToastAction::Nothing);
     }
 
-    /// Reports a message that cannot be read, once for as long as its toast is there. Other failures of reads that
-    /// repeat by themselves are shown by the connection.
-    pub(crate) fn report_unreadable(self, failure: &Failure) {
+    /// Reports a message that cannot be read, unless a toast already says so. Other failures of automatic reads are not
+    /// reported here: the connection banner shows them.
+    pub(crate) fn report_unreadable(self, failure: &ApiFailure) {
         let text = failure.text();
         let is_shown = self.toasts.peek().iter().any(|toast| toast.text == text);
-        if matches!(failure, Failure::Unreadable(_)) && !is_shown {
-            self.toast(text, true, Offer::Nothing);
+        if matches!(failure, ApiFailure::Unreadable(_)) && !is_shown {
+            self.toast(text, true, ToastAction::Nothing);
+        }
+    }
+
+    /// Reports a message of this tab that the server refused: as a notice, since the person may have caused it without
+    /// knowing, such as by typing into a terminal that has just ended. Each text is listed once.
+    pub(crate) fn report_refused(self, detail: &str) {
+        let text = words::message_refused(detail);
+        if !self.notices.peek().iter().any(|notice| notice.text == text) {
+            self.notice(text, true, None);
+        }
+    }
+
+    /// [`Self::report_unreadable`] for a value that this desktop stored, such as a setting. Components read those while
+    /// they render, when no signal may be written, so the report follows later.
+    pub(crate) fn report_unreadable_later(self, reason: &str) {
+        let failure = api::unreadable(reason);
+        api::run(async move { self.report_unreadable(&failure) });
+    }
+
+    /// The value of a choice, where an empty text stands for none of them. The texts are this page's own, so one that
+    /// cannot be read is a bug: it is reported, and nothing is chosen.
+    pub(crate) fn read_choice<T: FromStr>(self, text: &str) -> Option<Option<T>> {
+        if text.is_empty() {
+            return Some(None);
+        }
+        match text.parse() {
+            Ok(value) => Some(Some(value)),
+            Err(_) => {
+                self.report_unreadable(&api::unreadable(text));
+                None
+            }
         }
     }
 
     /// Reports that something was done that has no undo, or why it was not.
-    pub(crate) fn report_done<T>(self, text: &str, answer: &Answer<T>) {
+    pub(crate) fn report_done<T>(self, text: &str, answer: &ApiResult<T>) {
         match answer {
-            Ok(_) => self.toast(text, false, Offer::Nothing),
+            Ok(_) => self.toast(text, false, ToastAction::Nothing),
             Err(failure) => self.report_failure(failure),
         }
     }
 
     /// Reports an operation and offers its undo; false if it failed.
-    pub(crate) fn report_operation(self, text: &str, answer: &Answer<Done>) -> bool {
+    pub(crate) fn report_operation(self, text: &str, answer: &ApiResult<Done>) -> bool {
         match answer {
             Ok(done) => {
                 // A move is two changes and still one file.
@@ -81,7 +113,7 @@ impl AppState {
                 } else {
                     text.to_owned()
                 };
-                let offer = done.op.map_or(Offer::Nothing, Offer::Undo);
+                let offer = done.op.map_or(ToastAction::Nothing, ToastAction::Undo);
                 self.toast(text, false, offer);
                 true
             }

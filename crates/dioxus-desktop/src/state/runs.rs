@@ -1,4 +1,4 @@
-//! Runs as this tab knows them, and which of them changed.
+//! The runs that this tab knows, and which of them changed.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,24 @@ use shared_types::{RunId, Seq, TaskId};
 
 use crate::api;
 
-/// Milliseconds in which events are gathered before anything is fetched again.
-const GATHER: u32 = 90;
-/// Bytes of streamed words that are kept for an agent.
-const STREAMED: usize = 4000;
+/// Milliseconds in which events are collected before anything is fetched again.
+const GATHER_MS: u32 = 90;
+/// Bytes of streamed text that are kept for an agent.
+const STREAM_BYTES: usize = 4000;
 
 /// The shared state of runs. Cheap to copy.
 #[derive(Clone, Copy)]
 pub(crate) struct RunsState {
-    /// The newest runs, the newest first. One with seq zero was started here and is not recorded yet.
+    /// The newest runs, the newest first, with those that were just started here.
     pub newest: Signal<Vec<RunLine>>,
-    /// There are older ones before this.
+    /// Runs of `newest` that were started here and that the server has not recorded yet.
+    pub unrecorded: Signal<Vec<RunId>>,
+    /// Older runs come before this.
     pub before: Signal<Option<Seq>>,
     pub questions: Signal<Vec<RunQuestion>>,
-    /// The words that agents stream, by task.
+    /// The text that agents stream, by task.
     pub streamed: Signal<HashMap<TaskId, String>>,
-    /// How often a run changed; without a run, how often an event came that names none.
+    /// How often a run changed; under `None`, the number of events that concern runs without naming one.
     revisions: Signal<HashMap<Option<RunId>, u64>>,
     /// How often any run changed.
     pub revision: Signal<u64>,
@@ -38,6 +40,7 @@ impl RunsState {
     pub(crate) fn new() -> Self {
         Self {
             newest: Signal::new(Vec::new()),
+            unrecorded: Signal::new(Vec::new()),
             before: Signal::new(None),
             questions: Signal::new(Vec::new()),
             streamed: Signal::new(HashMap::new()),
@@ -64,14 +67,14 @@ impl RunsState {
         }
     }
 
-    /// Soon lets everything that shows a marked run fetch it again.
+    /// After a short delay, makes every component that shows a marked run fetch it again.
     pub(crate) fn gather(mut self) {
         if self.marked.read().is_empty() || *self.is_gathering.read() {
             return;
         }
         self.is_gathering.set(true);
         api::run(async move {
-            TimeoutFuture::new(GATHER).await;
+            TimeoutFuture::new(GATHER_MS).await;
             self.is_gathering.set(false);
             let marked = std::mem::take(&mut *self.marked.write());
             {
@@ -84,23 +87,23 @@ impl RunsState {
         });
     }
 
-    /// Lets everything fetch again: events may have been missed.
+    /// Makes every component fetch its run again: events may have been missed.
     pub(crate) fn refresh(mut self) {
         self.marked.write().push(None);
         self.gather();
     }
 
-    /// Appends words that an agent streams; with none, its words so far are void.
-    pub(crate) fn stream(mut self, task: TaskId, words: &str) {
+    /// Appends text that an agent streams. An empty text discards what it streamed so far.
+    pub(crate) fn stream(mut self, task: TaskId, text: &str) {
         let mut streamed = self.streamed.write();
-        if words.is_empty() {
+        if text.is_empty() {
             streamed.remove(&task);
             return;
         }
         let all = streamed.entry(task).or_default();
-        all.push_str(words);
-        if all.len() > STREAMED {
-            let cut = (all.len() - STREAMED / 2..all.len())
+        all.push_str(text);
+        if all.len() > STREAM_BYTES {
+            let cut = (all.len() - STREAM_BYTES / 2..all.len())
                 .find(|at| all.is_char_boundary(*at))
                 .unwrap_or_default();
             all.drain(..cut);
@@ -116,16 +119,24 @@ impl RunsState {
 
     /// Whether the person stopped a run before the server recorded it.
     pub(crate) fn is_called_off(self, run: RunId) -> bool {
-        self.line(run).is_some_and(|line| is_unrecorded(&line) && line.state == RunState::Cancelled)
+        self.is_unrecorded(run) && self.line(run).is_some_and(|line| line.state == RunState::Cancelled)
+    }
+
+    /// Whether a run was started here and the server has not recorded it yet.
+    pub(crate) fn is_unrecorded(self, run: RunId) -> bool {
+        self.unrecorded.read().contains(&run)
+    }
+
+    /// The server has recorded these runs.
+    pub(crate) fn mark_recorded(mut self, runs: &[RunLine]) {
+        let is_recorded = |run: &RunId| runs.iter().any(|line| line.run == *run);
+        if self.unrecorded.peek().iter().any(is_recorded) {
+            self.unrecorded.write().retain(|run| !is_recorded(run));
+        }
     }
 
     /// The line of a run, if it is among the newest.
     pub(crate) fn line(self, run: RunId) -> Option<RunLine> {
         self.newest.read().iter().find(|line| line.run == run).cloned()
     }
-}
-
-/// Whether a run was started here and the server has not recorded it yet.
-pub(crate) fn is_unrecorded(line: &RunLine) -> bool {
-    line.seq == Seq::ZERO
 }

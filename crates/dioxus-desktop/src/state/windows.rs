@@ -5,7 +5,7 @@ use shared_types::WindowId;
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::wire::DesktopAction;
 
-use super::{AppState, BAR, Offer, UNSAVED};
+use super::{AppState, BAR, ToastAction, UNSAVED};
 use crate::app_list::AppInfo;
 use crate::words;
 use crate::{dom, ids};
@@ -55,7 +55,7 @@ impl AppState {
             && let Some(window) = self.window(id)
         {
             let text = words::desktop::closed_unsaved(&window.title);
-            self.toast(text, false, Offer::Reopen(id, Box::new(window)));
+            self.toast(text, false, ToastAction::Reopen(id, Box::new(window)));
         }
         self.act(DesktopAction::CloseWindow { window: id });
         match self.front() {

@@ -17,13 +17,15 @@ pub(crate) fn title(role: &str, wants: &str) -> String {
 }
 
 pub(crate) fn has_read(origins: &str) -> String {
-    format!("It has read words from {origins}. Make sure that this is what you want.")
+    format!("It has read untrusted text from {origins}. Make sure that this is what you want.")
 }
 
 // What an agent wants, after its role.
 pub(crate) const ASKS: &str = "asks";
 pub(crate) const RUN_COMMAND: &str = "wants to run a command";
 pub(crate) const REACH_WEB: &str = "wants to reach the web";
+pub(crate) const READ_FILE: &str = "wants to read files";
+pub(crate) const SEARCH_WORKSPACE: &str = "wants to search the workspace";
 pub(crate) const CHANGE_FILE: &str = "wants to change a file";
 pub(crate) const USE_TOOL: &str = "wants to use a tool";
 pub(crate) const ACTS_OUTSIDE: &str = "is about to act outside";

@@ -20,6 +20,13 @@ pub(crate) fn not_saved(reason: &str) -> String {
     format!("Not saved. {reason} Your text is still here.")
 }
 
+/// A draft of another version of the desktop.
+pub(crate) fn draft_unreadable(key: &str) -> String {
+    format!("Unsaved text of this file could not be read. It is kept in this browser's storage as {key}.")
+}
+
+pub(crate) const DRAFT_IN_THE_WAY: &str = "Unsaved text of this file could not be read, and there is no room for a copy. Editing would overwrite it. Reload the page, or free some of this browser's storage.";
+
 pub(crate) fn name_taken(path: &str) -> String {
     format!("Something is called {path} already.")
 }

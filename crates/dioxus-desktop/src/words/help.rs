@@ -3,7 +3,7 @@
 pub(crate) const HELP: &str = "Help";
 pub(crate) const SEARCH: &str = "Search help";
 pub(crate) const TAKE_THE_TOUR: &str = "Take the tour";
-pub(crate) const NOTHING_FOUND: &str = "Nothing here has these words.";
+pub(crate) const NOTHING_FOUND: &str = "No results.";
 pub(crate) const KEYBOARD_SHORTCUTS: &str = "Keyboard shortcuts";
 
 // Health.

@@ -43,7 +43,7 @@ pub(crate) const PAUSE: &str = "Pause";
 pub(crate) const TAKE_OVER: &str = "Take over";
 pub(crate) const UNDO_RUN: &str = "Undo the run";
 pub(crate) const REDO_RUN: &str = "Redo the run";
-pub(crate) const BUDGET: &str = "What it may take";
+pub(crate) const BUDGET: &str = "Budget";
 pub(crate) const SPENT: &str = "Spent";
 pub(crate) const RESULT: &str = "Result";
 
@@ -55,16 +55,16 @@ pub(crate) fn spent_of(percent: u64, budget: &str) -> String {
 pub(crate) const AGENTS: &str = "Agents";
 pub(crate) const FIRST_AGENT_COMES: &str = "The first agent is on its way.";
 pub(crate) const ONLY_ITS_STEPS: &str = "Show only its steps";
-pub(crate) const READ_SUCH_WORDS: &str = "Has read such words.";
+pub(crate) const READ_UNTRUSTED_TEXT: &str = "Has read untrusted text.";
 pub(crate) const TRUST: &str = "Trust";
 
 pub(crate) fn have_read(origins: &str) -> String {
-    format!("They have read words from {origins}.")
+    format!("They have read untrusted text from {origins}.")
 }
 
 pub(crate) fn have_read_and_work(origins: &str) -> String {
     format!(
-        "They have read words from {origins}, which may try to steer them. What cannot be undone is asked about first."
+        "They have read untrusted text from {origins}, which may try to steer them. What cannot be undone is asked about first."
     )
 }
 
@@ -90,8 +90,8 @@ pub(crate) const STEPS_OF_ONE: &str = "Steps of one agent";
 pub(crate) const STEPS_LIST: &str = "Steps, newest first";
 pub(crate) const STEP: &str = "Step";
 pub(crate) const CLOSE_STEP: &str = "Close the step";
-pub(crate) const GIVEN: &str = "Given";
-pub(crate) const CAME_BACK: &str = "Came back";
+pub(crate) const INPUT: &str = "Input";
+pub(crate) const OUTPUT: &str = "Output";
 pub(crate) const IN_TIMELINE: &str = "In the timeline";
 /// The author of a step that no agent took.
 pub(crate) const RUN: &str = "Run";

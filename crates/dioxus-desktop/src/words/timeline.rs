@@ -76,6 +76,8 @@ pub(crate) fn at_now(operations: u64) -> String {
 // How a command stands, on its row.
 pub(crate) const DRY_RUN: &str = "dry run";
 pub(crate) const RUNNING: &str = "running";
+/// An exit whose code is not known.
+pub(crate) const EXITED: &str = "exited";
 pub(crate) const KILLED: &str = "killed";
 pub(crate) const STOPPED: &str = "stopped";
 pub(crate) const INTERRUPTED: &str = "interrupted";
@@ -120,7 +122,6 @@ pub(crate) fn interrupted(reason: &str) -> String {
 }
 
 // Limits of commands.
-pub(crate) const PATIENCE: &str = "patience";
 pub(crate) const TIME: &str = "time";
 pub(crate) const MEMORY: &str = "memory";
 pub(crate) const PROCESSES: &str = "processes";

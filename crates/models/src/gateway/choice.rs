@@ -1,7 +1,7 @@
 //! Chooses the model for a turn.
 
 use super::worst_case::REASK_TOKENS;
-use crate::{AuthScheme, ErrorClass, Gateway, ModelError, Prices, ProviderKind};
+use crate::{AuthScheme, ErrorClass, Gateway, ModelError, ModelProblem, Prices, ProviderKind};
 
 /// The model that was chosen for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,31 +51,29 @@ impl Gateway {
     /// The error when no model is usable: the reasons for the preferred model and for the local one.
     fn none_usable(&self, preferred: &str) -> ModelError {
         let own = self.unusable(preferred);
-        let local = self.local_model_status().and_then(|status| status.obstacle());
+        let local = self.local_model_status().and_then(|status| status.problem());
         let message = match (own, local) {
             (Some((_, own)), Some(local)) if own != local => format!("{own} {local}"),
-            (Some((_, own)), Some(_) | None) => own,
-            (None, local) => local.unwrap_or_default(),
+            (Some((_, own)), Some(_) | None) => own.to_string(),
+            (None, local) => local.map(|problem| problem.to_string()).unwrap_or_default(),
         };
         unavailable(preferred, message)
     }
 
     /// Why this model cannot be used now; `None` if it can.
-    pub(super) fn unusable(&self, alias: &str) -> Option<(ErrorClass, String)> {
+    pub(super) fn unusable(&self, alias: &str) -> Option<(ErrorClass, ModelProblem)> {
+        let without_advice = |reason: String| (ErrorClass::Unavailable, ModelProblem::without_advice(reason));
         let catalog = self.catalog();
         let Some(model) = catalog.models.get(alias) else {
-            return Some((ErrorClass::Unavailable, "This model is not configured.".into()));
+            return Some(without_advice("This model is not configured.".into()));
         };
         let Some(provider) = catalog.providers.get(&model.provider) else {
-            return Some((
-                ErrorClass::Unavailable,
-                format!("Provider {} is not configured.", model.provider),
-            ));
+            return Some(without_advice(format!("Provider {} is not configured.", model.provider)));
         };
         match (provider.kind, provider.auth) {
             (ProviderKind::Local, _) => match self.local_model_status() {
-                Some(status) => status.obstacle().map(|reason| (ErrorClass::Unavailable, reason)),
-                None => Some((ErrorClass::Unavailable, "This server has no local model.".into())),
+                Some(status) => status.problem().map(|problem| (ErrorClass::Unavailable, problem)),
+                None => Some(without_advice("This server has no local model.".into())),
             },
             (ProviderKind::Anthropic | ProviderKind::Openai | ProviderKind::Bedrock, AuthScheme::None) => {
                 None
@@ -86,9 +84,10 @@ impl Gateway {
             ) => {
                 let missing = || {
                     let name = &model.provider;
-                    format!(
-                        "No API key for {name}. Add one in Settings, Models, or with choir keys set {name}."
-                    )
+                    ModelProblem {
+                        reason: format!("No API key for {name}."),
+                        advice: format!("Add one in Settings, Models, or with choir keys set {name}."),
+                    }
                 };
                 self.0.keys.key(&model.provider).is_none().then(|| (ErrorClass::Auth, missing()))
             }

@@ -202,8 +202,8 @@ impl Gateway {
             .slots
             .get(&model.provider)
             .ok_or_else(|| unavailable("Its provider is not configured."))?;
-        if let Some((class, message)) = self.unusable(&chosen.alias) {
-            return Err(failed(chosen, class, message));
+        if let Some((class, problem)) = self.unusable(&chosen.alias) {
+            return Err(failed(chosen, class, problem.to_string()));
         }
         let _slot = slots.acquire().await.map_err(|_| unavailable("Its provider was closed."))?;
         let (base_url, key) = match (provider.kind, self.local()) {

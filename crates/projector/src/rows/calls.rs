@@ -10,9 +10,9 @@ pub(super) fn apply(views: &Views, event: &Event, tool: &ToolEvent) -> Result<()
     match tool {
         ToolEvent::Call(p) => {
             let mut insert = views.prepare(
-                "INSERT OR REPLACE INTO calls (op, status, code, network) VALUES (?1, ?2, NULL, ?3)",
+                "INSERT OR REPLACE INTO calls (op, title, status, code, network) VALUES (?1, ?2, ?3, NULL, ?4)",
             )?;
-            let row = (event.op.as_bytes(), CallStatus::Running.as_str(), p.network);
+            let row = (event.op.as_bytes(), &*p.title, CallStatus::Running.as_str(), p.network);
             views.map(insert.execute(row)).map(drop)
         }
         ToolEvent::Request(_) => Ok(()),

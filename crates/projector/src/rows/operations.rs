@@ -8,7 +8,7 @@ use shared_types::{Event, OpId, Payload, Reversibility, RunId, TaskId};
 use crate::label::label;
 use crate::views::{Views, ViewsError};
 
-/// Adds an event to the row of its operation.
+/// Adds an event to the row of its operation. The first event names the operation: its label, and what it undid or redid.
 pub(super) fn add(views: &Views, event: &Event) -> Result<(), ViewsError> {
     let files = match &event.payload {
         Payload::File(FileEvent::Batch(batch)) => batch.count as i64,
@@ -28,9 +28,10 @@ pub(super) fn add(views: &Views, event: &Event) -> Result<(), ViewsError> {
         | Payload::System(_)
         | Payload::Unknown(_) => 0,
     };
+    // The operation whose inverse was applied, the one that this is about in the end, and whether it is a redo.
     let reverts = match &event.payload {
-        Payload::Revert(RevertEvent::Undo(p)) => Some(p.target),
-        Payload::Revert(RevertEvent::Redo(p)) => Some(p.target),
+        Payload::Revert(RevertEvent::Undo(p)) => Some((p.target, p.root, false)),
+        Payload::Revert(RevertEvent::Redo(p)) => Some((p.target, p.root, true)),
         Payload::Revert(RevertEvent::Restore(_))
         | Payload::File(_)
         | Payload::Window(_)
@@ -52,8 +53,9 @@ pub(super) fn add(views: &Views, event: &Event) -> Result<(), ViewsError> {
     let name = event.payload.name();
     let mut upsert = views.prepare(
         "INSERT INTO operations (
-            op, first, last, ts, source, actor, family, label, events, files, reversible, reverts, run, task)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?11, ?12)
+            op, first, last, ts, source, actor, family, label, events, files, reversible, reverts, run, task,
+            root, is_redo)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
          ON CONFLICT (op) DO UPDATE SET last = ?2, events = events + 1, files = files + ?8,
             reversible = max(reversible, ?9), reverts = coalesce(reverts, ?10), run = coalesce(run, ?11),
             task = coalesce(task, ?12)",
@@ -69,9 +71,11 @@ pub(super) fn add(views: &Views, event: &Event) -> Result<(), ViewsError> {
             label(&event.payload),
             files,
             reversible,
-            reverts.as_ref().map(OpId::as_bytes),
+            reverts.as_ref().map(|(target, ..)| target.as_bytes()),
             event.run_id.as_ref().map(RunId::as_bytes),
             task.as_ref().map(TaskId::as_bytes),
+            reverts.as_ref().map(|(_, root, _)| root.as_bytes()),
+            reverts.map(|(.., is_redo)| is_redo),
         )))
         .map(drop)
 }

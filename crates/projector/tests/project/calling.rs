@@ -5,7 +5,7 @@ use kernel::{Action, OutsideEdit, Rejection};
 use projector::query::{OperationFilter, OperationRow};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
-use shared_types::wire::{CallRow, CallStatus};
+use shared_types::wire::{CallRow, CallStatus, RevertDirection, Reverted};
 use shared_types::{ContentRef, OpId, Source};
 
 use crate::computer::{Computer, at, new_op};
@@ -46,6 +46,7 @@ fn a_row_shows_the_state_of_a_command() {
     let op = start(&computer, "cargo test", true);
     let running = row(&computer, op);
     assert_eq!((&*running.family, &*running.label), ("tool", "ran: cargo test"));
+    assert_eq!(running.title.as_deref(), Some("cargo test"));
     let call = |status, code| Some(CallRow { status, code, network: true });
     assert_eq!((running.call, running.reversible), (call(CallStatus::Running, None), false));
 
@@ -60,9 +61,11 @@ fn a_row_shows_the_state_of_a_command() {
     assert_eq!(&*over.label, "ran: cargo test");
     assert_eq!(std::fs::read(computer.workspace().join("out/log")).unwrap(), b"1");
 
-    computer.undo(op);
+    let undo = computer.undo(op);
     assert!(row(&computer, op).undone);
     assert!(!computer.workspace().join("out/log").exists());
+    let about = Reverted { direction: RevertDirection::Undo, op, title: "cargo test".into() };
+    assert_eq!(row(&computer, undo).reverts, Some(about));
 }
 
 #[test]

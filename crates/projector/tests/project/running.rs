@@ -10,7 +10,7 @@ use shared_types::payload::run::{
 };
 use shared_types::payload::task::{TaskEnd, TaskOutcome, TaskStart};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
-use shared_types::wire::RunState;
+use shared_types::wire::{RevertDirection, Reverted, RunState};
 use shared_types::{AskId, ContentRef, OpId, RunId, Seq, Source, TaskId};
 
 use crate::computer::{Computer, at, new_op};
@@ -215,10 +215,13 @@ fn the_operations_of_a_run_are_told_in_order_and_go_back_with_it() {
     assert_eq!(std::fs::read(computer.on_disk("a")).unwrap(), b"1\n2\nmine\n4\n5\n");
     let shown = computer.views().operation(undo).unwrap().unwrap();
     assert!(shown.label.starts_with("undo run "), "{}", shown.label);
+    let about = |direction| Some(Reverted { direction, op: whole, title: "Bees".into() });
+    assert_eq!(shown.reverts, about(RevertDirection::Undo));
     assert_eq!(computer.views().redoable().unwrap().map(|row| row.op), Some(undo));
 
-    computer.undo(undo);
+    let redo = computer.undo(undo);
     assert_eq!(undone(&computer), [false, false, false]);
+    assert_eq!(computer.views().operation(redo).unwrap().unwrap().reverts, about(RevertDirection::Redo));
     assert!(!row(&computer, 1).undone);
     assert_eq!(std::fs::read(computer.on_disk("a")).unwrap(), b"one\n2\nmine\n4\nfive\n");
 }

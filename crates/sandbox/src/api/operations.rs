@@ -63,6 +63,8 @@ fn operation(row: OperationRow) -> Operation {
         reversible: row.reversible,
         undone: row.undone,
         call: row.call,
+        title: row.title,
+        reverts: row.reverts,
     }
 }
 

@@ -90,6 +90,7 @@ impl LocalModelHost for Here {
             declined,
             ready: true,
             obstacle,
+            failure: None,
             speed,
         }
     }

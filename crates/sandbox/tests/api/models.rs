@@ -37,6 +37,7 @@ impl LocalModelHost for Keeper {
             declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
             obstacle: status.obstacle(),
+            failure: None,
             speed: Some((2150, 320)),
         }
     }

@@ -25,6 +25,32 @@ pub struct Operation {
     /// Present if the operation is the call of a tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallRow>,
+    /// The command or the title of that call, which `label` has after a verb.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Present if the operation is an undo or a redo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverts: Option<Reverted>,
+}
+
+/// What an undo or a redo was about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reverted {
+    pub direction: RevertDirection,
+    /// The ordinary operation that was undone or is in effect again. For a run it is the operation that started it.
+    pub op: OpId,
+    /// The title or the label of that operation.
+    pub title: String,
+}
+
+/// Undo or redo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RevertDirection {
+    Undo,
+    Redo,
 }
 
 /// Operations, newest first.

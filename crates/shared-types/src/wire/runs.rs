@@ -295,6 +295,9 @@ pub struct ModelLine {
     /// Why not, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
+    /// Why not, without what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Millionths of a dollar for a million tokens, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_price: Option<u64>,
@@ -333,6 +336,9 @@ pub struct LocalModelLine {
     /// Why it cannot be used, if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
+    /// Why it cannot run, although nothing has to be downloaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// Tokens in a hundred seconds, as measured on this machine: read, and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<(u64, u64)>,

@@ -53,8 +53,11 @@ pub struct ToolLine {
     pub name: String,
     /// As its server calls it.
     pub tool: String,
-    /// In the server's own words.
+    /// By the server, after a mark that says so.
     pub description: String,
+    /// The same without the mark.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub own_description: String,
     /// Whether it changes nothing; any other asks the person first.
     pub reads_only: bool,
 }

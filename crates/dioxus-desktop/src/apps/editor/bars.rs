@@ -1,24 +1,24 @@
-//! The bars above the text: that the file changed underneath, and what an untitled text is to be called.
+//! The bars above the text: one reports that the file changed elsewhere, the other asks for the name of an untitled text.
 
 use dioxus::prelude::*;
 
 use super::document::Document;
-use super::file::Base;
+use super::file::SavedVersion;
 use crate::api;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::SOME_WORDS;
 use crate::state::app_state;
+use crate::widgets::SOME_WORDS;
 use crate::words;
 
 /// The file changed elsewhere, and the person has changes of their own.
 #[component]
-pub(super) fn Stale(document: Document, theirs: Base, onmerge: EventHandler<()>) -> Element {
+pub(super) fn Stale(document: Document, on_disk: SavedVersion, onmerge: EventHandler<()>) -> Element {
     let app_state = app_state();
-    let deleted = theirs == Base::Absent;
+    let deleted = on_disk == SavedVersion::Absent;
     let words = if deleted { words::editor::FILE_DELETED } else { words::editor::FILE_CHANGED };
     let keep = move |_| {
-        document.build_on(theirs.clone());
+        document.build_on(on_disk.clone());
         api::run(async move {
             document.save(app_state).await;
         });

@@ -1,5 +1,5 @@
-//! A document in the editor: what the file held when it was read, whether the person changed it since, and whether the
-//! file changed elsewhere. Saving names the version that it builds on, so that no change is overwritten by accident.
+//! A document in the editor: the version of the file that its text was made from, whether the person changed the text
+//! since, and whether the file changed elsewhere. A save names that version, so that no change is overwritten by accident.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,24 +8,25 @@ use dioxus::prelude::*;
 use serde::{Deserialize, Serialize};
 use shared_types::{FilePath, WindowId};
 
-use super::file::{self, Base, ReadError};
-use crate::api::Failure;
+use super::file::{self, ReadError, SavedVersion};
+use crate::api::ApiFailure;
 use crate::dom::{self, DRAFT};
-use crate::js_parts::TextEditor;
-use crate::state::{AppState, Offer, mark_unsaved};
+use crate::ids;
+use crate::js_modules::TextEditor;
+use crate::state::{AppState, ToastAction, mark_unsaved};
 use crate::words;
 
-/// How the document stands.
+/// Whether the document is loaded.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Stage {
+pub(super) enum LoadState {
     Loading,
     Ready,
-    /// It cannot be edited, and why.
+    /// The file cannot be edited; the reason.
     Refused(String),
-    Failed(Failure),
+    Failed(ApiFailure),
 }
 
-/// Changes that the person has not saved: what they build on, and the text. The editor part keeps them.
+/// Unsaved text and the version that it was made from. The editor module stores it.
 #[derive(Serialize, Deserialize)]
 struct Draft {
     #[serde(flatten)]
@@ -35,26 +36,29 @@ struct Draft {
 
 #[derive(Serialize, Deserialize)]
 struct DraftHead {
-    base: Base,
+    base: SavedVersion,
 }
+
+/// A draft that cannot be read and could not be copied.
+struct DraftInTheWay;
 
 /// Cheap to copy; the editor itself is shared.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Document {
     pub(super) window: WindowId,
     pub(super) path: Signal<Option<FilePath>>,
-    pub(super) stage: Signal<Stage>,
+    pub(super) load_state: Signal<LoadState>,
     pub(super) dirty: Signal<bool>,
     pub(super) saving: Signal<bool>,
-    /// What stands in the file now, if that is not what the text was made from.
-    pub(super) theirs: Signal<Option<Base>>,
-    base: Signal<Base>,
+    /// The version in the file, if the text was made from another one.
+    pub(super) on_disk: Signal<Option<SavedVersion>>,
+    base: Signal<SavedVersion>,
     draft_key: Signal<String>,
     editor: CopyValue<Rc<RefCell<Option<TextEditor>>>>,
 }
 
 impl Document {
-    /// Its signals belong to the page and not to the window: a save that is under way ends after the window closed.
+    /// Its signals belong to the page and not to the window: a save that has started ends after the window is closed.
     pub(super) fn new(app_state: AppState, window: WindowId, path: Option<FilePath>) -> Self {
         fn signal<T: 'static>(value: T) -> Signal<T> {
             Signal::new_in_scope(value, ScopeId::ROOT)
@@ -64,11 +68,11 @@ impl Document {
         Self {
             window,
             path: signal(path),
-            stage: signal(Stage::Loading),
+            load_state: signal(LoadState::Loading),
             dirty: signal(false),
             saving: signal(false),
-            theirs: signal(None),
-            base: signal(Base::Absent),
+            on_disk: signal(None),
+            base: signal(SavedVersion::Absent),
             draft_key: signal(format!("{DRAFT}{user}:{what}")),
             editor: CopyValue::new_in_scope(Rc::default(), ScopeId::ROOT),
         }
@@ -88,62 +92,80 @@ impl Document {
         self.editor.peek().borrow().as_ref().map(TextEditor::get).unwrap_or_default()
     }
 
-    /// What the text was made from.
-    pub(super) fn base(self) -> Base {
+    /// The version that the text was made from.
+    pub(super) fn base(self) -> SavedVersion {
         self.base.peek().clone()
     }
 
-    /// What to begin with: the draft that a reload left, or what the file holds.
-    pub(super) async fn begin(mut self) -> Option<String> {
+    /// The text to start with: the draft that a reload left, or the text of the file.
+    pub(super) async fn begin(mut self, app_state: AppState) -> Option<String> {
         let path = self.path.peek().clone();
         let read = match &path {
             Some(path) => file::read(path).await,
-            None => Ok((Base::Absent, String::new())),
+            None => Ok((SavedVersion::Absent, String::new())),
         };
         match read {
             Ok((base, text)) => {
-                let draft = self.draft().await;
+                let Ok(draft) = self.draft(app_state).await else {
+                    self.load_state.set(LoadState::Refused(words::editor::DRAFT_IN_THE_WAY.into()));
+                    return None;
+                };
                 if draft.as_ref().is_some_and(|draft| draft.text == text) {
                     TextEditor::forget_draft(&self.draft_key.peek().clone()).await;
                 } else if let Some(Draft { head: DraftHead { base: from }, text }) = draft {
                     if from != base {
-                        self.theirs.set(Some(base));
+                        self.on_disk.set(Some(base));
                     }
                     self.base.set(from);
                     self.mark(true);
-                    self.stage.set(Stage::Ready);
+                    self.load_state.set(LoadState::Ready);
                     return Some(text);
                 }
                 self.base.set(base);
-                self.stage.set(Stage::Ready);
+                self.load_state.set(LoadState::Ready);
                 Some(text)
             }
             Err(ReadError::NotText(why)) => {
-                self.stage.set(Stage::Refused(why));
+                self.load_state.set(LoadState::Refused(why));
                 None
             }
             Err(ReadError::Failed(failure)) => {
-                self.stage.set(Stage::Failed(failure));
+                self.load_state.set(LoadState::Failed(failure));
                 None
             }
         }
     }
 
-    /// What a reload or a closed window left.
-    async fn draft(self) -> Option<Draft> {
+    /// The draft that a reload or a closed window left. One that cannot be read is moved aside, since typing would
+    /// overwrite it, and the person is told.
+    async fn draft(self, app_state: AppState) -> Result<Option<Draft>, DraftInTheWay> {
         let key = self.draft_key.peek().clone();
-        serde_json::from_str(&TextEditor::find_draft(&key).await?).ok()
-    }
-
-    /// Lets the editor keep the text for as long as it is not saved.
-    pub(super) fn keep_draft(self) {
-        let head = DraftHead { base: self.base.peek().clone() };
-        if let Ok(head) = serde_json::to_string(&head) {
-            self.with(|editor| editor.keep_draft(&self.draft_key.peek(), &head));
+        let Some(json) = TextEditor::find_draft(&key).await else { return Ok(None) };
+        match serde_json::from_str(&json) {
+            Ok(draft) => Ok(Some(draft)),
+            Err(error) => {
+                dom::warn(&format!("{key}: {error}"));
+                let copy = format!("{key}:unreadable:{}", ids::now().millis());
+                if !dom::keep_safe(&copy, &json) {
+                    return Err(DraftInTheWay);
+                }
+                TextEditor::forget_draft(&key).await;
+                app_state.toast(words::editor::draft_unreadable(&copy), true, ToastAction::Nothing);
+                Ok(None)
+            }
         }
     }
 
-    /// Whether the text differs from the file, said in the title bar.
+    /// Makes the editor keep a draft until the text is saved.
+    pub(super) fn keep_draft(self) {
+        let head = DraftHead { base: self.base.peek().clone() };
+        match serde_json::to_string(&head) {
+            Ok(head) => self.with(|editor| editor.keep_draft(&self.draft_key.peek(), &head)),
+            Err(error) => dom::warn(&format!("no draft is kept: {error}")),
+        }
+    }
+
+    /// Marks the text as saved or not, also in the title bar.
     pub(super) fn mark(mut self, dirty: bool) {
         if *self.dirty.peek() != dirty {
             self.dirty.set(dirty);
@@ -159,7 +181,7 @@ impl Document {
         }
     }
 
-    /// Saves over what the text was made from; true if the file holds the text now.
+    /// Saves, if the file is still the version that the text was made from; true if it was saved.
     pub(super) async fn save(mut self, app_state: AppState) -> bool {
         let Some(path) = self.path.peek().clone() else { return false };
         if *self.saving.peek() {
@@ -173,31 +195,31 @@ impl Document {
         match answer {
             Ok(done) => {
                 self.base.set(file::hash_after(&done, &path).or(file::head(&path).await).unwrap_or(base));
-                self.theirs.set(None);
-                // What was typed while this was on its way is not saved yet.
+                self.on_disk.set(None);
+                // Text typed during the save is not saved yet.
                 self.mark(self.text() != text);
                 true
             }
             Err(failure) => {
                 let current = failure.problem().and_then(|problem| problem.current);
-                let theirs = current.map_or(Base::Absent, |hash| Base::Hash(hash.to_string()));
+                let on_disk = current.map_or(SavedVersion::Absent, SavedVersion::Hash);
                 let is_stale = failure.is_stale();
-                if is_stale && theirs != base {
-                    self.theirs.set(Some(theirs));
+                if is_stale && on_disk != base {
+                    self.on_disk.set(Some(on_disk));
                     return false;
                 }
-                // Nothing was to be there, and no file is: it is something else.
+                // The path is not a file: a folder has this name.
                 let why = if is_stale { words::editor::FOLDER_HAS_THE_NAME.into() } else { failure.text() };
-                app_state.toast(words::editor::not_saved(&why), true, Offer::Nothing);
+                app_state.toast(words::editor::not_saved(&why), true, ToastAction::Nothing);
                 false
             }
         }
     }
 
-    /// Gives an untitled text its name; why not, if it was refused.
+    /// Saves an untitled text under a name, or returns why not.
     pub(super) async fn save_as(self, app_state: AppState, name: &str) -> Result<(), String> {
         let path = FilePath::parse(name.trim().trim_start_matches('/')).map_err(|error| error.to_string())?;
-        match file::write(&path, &Base::Absent, &self.text()).await {
+        match file::write(&path, &SavedVersion::Absent, &self.text()).await {
             Ok(_) => {
                 self.mark(false);
                 app_state.change(self.window, |window| {
@@ -211,10 +233,10 @@ impl Document {
         }
     }
 
-    /// Looks whether the file is still what the text was made from; a text without changes follows the file.
+    /// Checks whether the file changed. A text without unsaved changes is reloaded.
     pub(super) async fn follow(mut self) {
         let Some(path) = self.path.peek().clone() else { return };
-        if *self.stage.peek() != Stage::Ready || *self.saving.peek() {
+        if *self.load_state.peek() != LoadState::Ready || *self.saving.peek() {
             return;
         }
         let Some(now) = file::head(&path).await else { return };
@@ -222,37 +244,37 @@ impl Document {
             return;
         }
         if now == *self.base.peek() {
-            if self.theirs.peek().is_some() {
-                self.theirs.set(None);
+            if self.on_disk.peek().is_some() {
+                self.on_disk.set(None);
             }
-        } else if *self.dirty.peek() || now == Base::Absent {
-            if self.theirs.peek().as_ref() != Some(&now) {
-                self.theirs.set(Some(now));
+        } else if *self.dirty.peek() || now == SavedVersion::Absent {
+            if self.on_disk.peek().as_ref() != Some(&now) {
+                self.on_disk.set(Some(now));
             }
         } else {
             self.reload().await;
         }
     }
 
-    /// Takes what is in the file, and forgets what was not saved.
+    /// Replaces the text by that of the file; unsaved changes are lost.
     pub(super) async fn reload(mut self) {
         let Some(path) = self.path.peek().clone() else { return };
         match file::read(&path).await {
             Ok((base, text)) => {
                 self.with(|editor| editor.set(&text));
                 self.base.set(base);
-                self.theirs.set(None);
+                self.on_disk.set(None);
                 self.mark(false);
             }
-            Err(ReadError::NotText(why)) => self.stage.set(Stage::Refused(why)),
-            Err(ReadError::Failed(failure)) => self.stage.set(Stage::Failed(failure)),
+            Err(ReadError::NotText(why)) => self.load_state.set(LoadState::Refused(why)),
+            Err(ReadError::Failed(failure)) => self.load_state.set(LoadState::Failed(failure)),
         }
     }
 
-    /// From now on the text builds on what is in the file, so that saving replaces it.
-    pub(super) fn build_on(mut self, theirs: Base) {
-        self.base.set(theirs);
-        self.theirs.set(None);
+    /// Makes the next save replace this version of the file.
+    pub(super) fn build_on(mut self, on_disk: SavedVersion) {
+        self.base.set(on_disk);
+        self.on_disk.set(None);
         self.mark(true);
     }
 }

@@ -1,91 +1,94 @@
-//! The file behind a document: what it holds, which content that is, and writing over one that is known.
+//! Reads and writes the file of a document, always with its version.
 
 use gloo_net::http::{Method, RequestBuilder};
 use serde::{Deserialize, Serialize};
-use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Done;
+use shared_types::{ContentHash, FilePath};
 
-use crate::api::{self, Answer, Failure};
+use crate::api::{self, ApiFailure, ApiResult};
 use crate::words;
 
-/// What can be edited here without the page becoming slow.
+/// Bytes that can be edited without making the page slow.
 const LARGEST: usize = 4 << 20;
 
-/// What the text on screen was made from.
+/// A version of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Base {
-    /// There was no file.
+pub(super) enum SavedVersion {
+    /// There is no file.
     Absent,
-    Hash(String),
+    Hash(ContentHash),
 }
 
-impl Base {
-    fn name(&self) -> &str {
+impl SavedVersion {
+    /// The version in a query.
+    fn name(&self) -> String {
         match self {
-            Self::Absent => "absent",
-            Self::Hash(hash) => hash,
+            Self::Absent => "absent".to_owned(),
+            Self::Hash(hash) => hash.to_string(),
         }
     }
 }
 
-/// Why a file is not on the screen.
+/// Why a file cannot be shown.
 pub(super) enum ReadError {
     NotText(String),
-    Failed(Failure),
+    Failed(ApiFailure),
 }
 
-/// What a file holds; one that is not there is empty.
-pub(super) async fn read(path: &FilePath) -> Result<(Base, String), ReadError> {
+/// The version and the text of a file; a missing one is empty.
+pub(super) async fn read(path: &FilePath) -> Result<(SavedVersion, String), ReadError> {
     match api::bytes(&api::query("/content", &[("path", path.as_str())])).await {
         Ok((bytes, _)) if bytes.len() > LARGEST => Err(ReadError::NotText(words::editor::TOO_LARGE.into())),
         Ok((bytes, hash)) => match String::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => Ok((hash.map_or(Base::Absent, Base::Hash), text)),
+            Ok(text) if !text.contains('\0') => {
+                Ok((hash.map_or(SavedVersion::Absent, SavedVersion::Hash), text))
+            }
             Ok(_) | Err(_) => Err(ReadError::NotText(words::editor::NO_TEXT.into())),
         },
-        Err(failure) if failure.status() == 404 => Ok((Base::Absent, String::new())),
+        Err(failure) if failure.status() == 404 => Ok((SavedVersion::Absent, String::new())),
         Err(failure) => Err(ReadError::Failed(failure)),
     }
 }
 
-/// The text that another was made from; one whose bytes were purged is as good as none.
-pub(super) async fn before(base: &Base) -> Answer<String> {
-    let Base::Hash(hash) = base else { return Ok(String::new()) };
-    match api::bytes(&api::query("/content", &[("hash", hash)])).await {
+/// The text of a version; empty if its bytes were purged.
+pub(super) async fn before(base: &SavedVersion) -> ApiResult<String> {
+    let SavedVersion::Hash(hash) = base else { return Ok(String::new()) };
+    match api::bytes(&api::query("/content", &[("hash", &hash.to_string())])).await {
         Ok((bytes, _)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(failure) if failure.status() == 404 || failure.status() == 410 => Ok(String::new()),
         Err(failure) => Err(failure),
     }
 }
 
-/// What is in the file, for the merge.
-pub(super) async fn theirs(path: &FilePath) -> Answer<(Base, String)> {
+/// The version and the text of a file, for a merge.
+pub(super) async fn read_for_merge(path: &FilePath) -> ApiResult<(SavedVersion, String)> {
     read(path).await.map_err(|unread| match unread {
-        ReadError::NotText(why) => Failure::Unreadable(why),
+        ReadError::NotText(why) => ApiFailure::Unreadable(why),
         ReadError::Failed(failure) => failure,
     })
 }
 
-pub(super) async fn write(path: &FilePath, base: &Base, text: &str) -> Answer<Done> {
-    let route = api::query("/content", &[("path", path.as_str()), ("base", base.name())]);
+pub(super) async fn write(path: &FilePath, base: &SavedVersion, text: &str) -> ApiResult<Done> {
+    let route = api::query("/content", &[("path", path.as_str()), ("base", &base.name())]);
     api::put_bytes(&route, text.as_bytes()).await
 }
 
-/// Only which content a file holds; nothing if the computer does not answer.
-pub(super) async fn head(path: &FilePath) -> Option<Base> {
+/// The version of a file, without its text; `None` if the server does not answer.
+pub(super) async fn head(path: &FilePath) -> Option<SavedVersion> {
     let route = api::url(&api::query("/content", &[("path", path.as_str())]));
     let response = RequestBuilder::new(&route).method(Method::HEAD).send().await.ok()?;
     match response.status() {
-        200 => response.headers().get("x-choir-hash").map(Base::Hash),
-        404 => Some(Base::Absent),
+        200 => api::content_hash(&response).ok()?.map(SavedVersion::Hash),
+        404 => Some(SavedVersion::Absent),
         _ => None,
     }
 }
 
-pub(super) fn hash_after(done: &Done, path: &FilePath) -> Option<Base> {
+pub(super) fn hash_after(done: &Done, path: &FilePath) -> Option<SavedVersion> {
     let change = done.changes.iter().find(|change| change.path == *path)?;
     match &change.after {
-        Some(FileNode::File { hash, .. }) => Some(Base::Hash(hash.to_string())),
+        Some(FileNode::File { hash, .. }) => Some(SavedVersion::Hash(*hash)),
         Some(FileNode::Symlink { .. } | FileNode::Folder) | None => None,
     }
 }

@@ -1,5 +1,5 @@
-//! A merge of three texts: what was read, what the person made of it, and what is in the file now. Changes to
-//! different lines are joined by themselves; where both changed the same lines, the person chooses.
+//! A three-way merge of the text that was read, the person's text and the text in the file now. Changes to different
+//! lines are merged automatically; where both changed the same lines, the person chooses.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,17 +9,17 @@ use kernel::merge::{self, Piece};
 use shared_types::FilePath;
 
 use super::document::Document;
-use super::file::{self, Base};
+use super::file::{self, SavedVersion};
 use crate::api;
 use crate::icons::Icon;
-use crate::parts::{Loading, either};
-use crate::state::{AppState, Offer, app_state};
+use crate::state::{AppState, ToastAction, app_state};
+use crate::widgets::{Loading, choose_text};
 use crate::words;
 
 /// Lines that are shown on either side of a place to choose about.
 const CONTEXT: usize = 3;
 
-/// Whose lines are kept in one place.
+/// The side that is chosen for a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pick {
     Mine,
@@ -30,8 +30,8 @@ enum Pick {
 /// A merge that waits for choices.
 #[derive(Clone)]
 struct OpenMerge {
-    /// What the outcome is saved on top of.
-    against: Base,
+    /// The version that the result replaces.
+    against: SavedVersion,
     pieces: Rc<Vec<Piece>>,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn Merging(document: Document, onclose: EventHandler<()>) -> Element 
                     merge.set(Some(open));
                 }
                 Err(why) => {
-                    app_state.toast(why, true, Offer::Nothing);
+                    app_state.toast(why, true, ToastAction::Nothing);
                     onclose.call(());
                 }
             }
@@ -164,7 +164,7 @@ fn Clash(
         let text = if text.is_empty() { words::NOTHING } else { text.trim_end_matches('\n') };
         rsx! {
             button {
-                class: either(on, "side on", "side"),
+                class: choose_text(on, "side on", "side"),
                 r#type: "button",
                 "aria-pressed": on.to_string(),
                 onclick: move |_| onpick.call(which),
@@ -192,7 +192,7 @@ fn Clash(
 
 async fn read(document: Document, path: &FilePath) -> Result<OpenMerge, String> {
     let before = file::before(&document.base()).await.map_err(|failure| failure.text())?;
-    let (against, theirs) = file::theirs(path).await.map_err(|failure| failure.text())?;
+    let (against, theirs) = file::read_for_merge(path).await.map_err(|failure| failure.text())?;
     let pieces = merge::pieces(before.as_bytes(), document.text().as_bytes(), theirs.as_bytes())
         .ok_or(words::editor::CANNOT_BE_MERGED)?;
     Ok(OpenMerge { against, pieces: Rc::new(pieces) })
@@ -205,7 +205,7 @@ fn finish(app_state: AppState, document: Document, open: &OpenMerge, picks: &[Op
     document.build_on(open.against.clone());
     api::run(async move {
         if document.save(app_state).await {
-            app_state.toast(words::editor::MERGED, false, Offer::Nothing);
+            app_state.toast(words::editor::MERGED, false, ToastAction::Nothing);
         }
     });
 }

@@ -6,11 +6,11 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::{AtPath, Done, Entry, FromTo};
 
 use super::{FilesView, open_entry};
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::app_list;
 use crate::dom;
 use crate::menu::Item;
-use crate::state::{AppState, Clip, Offer, app_state};
+use crate::state::{AppState, Clipboard, ToastAction, app_state};
 use crate::words;
 
 /// A name that is not taken yet: `name`, `name 2`, …
@@ -43,11 +43,11 @@ pub(crate) fn begin_new(view: FilesView, folder: bool) {
     });
 }
 
-async fn make_file(path: &FilePath) -> Answer<Done> {
+async fn make_file(path: &FilePath) -> ApiResult<Done> {
     api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "absent")]), &[]).await
 }
 
-async fn make_folder(path: &FilePath) -> Answer<Done> {
+async fn make_folder(path: &FilePath) -> ApiResult<Done> {
     api::post("/folders", &AtPath { path: path.clone() }).await
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn rename(mut view: FilesView, path: FilePath, name: &str) {
     };
     match to {
         Ok(to) => send_move(view, path, to),
-        Err(error) => app_state().toast(error.to_string(), true, Offer::Nothing),
+        Err(error) => app_state().toast(error.to_string(), true, ToastAction::Nothing),
     }
 }
 
@@ -105,8 +105,9 @@ pub(crate) fn move_into(view: FilesView, path: FilePath, folder: Option<FilePath
         Some(folder) => folder.join(path.name()),
         None => FilePath::parse(path.name()),
     };
-    if let Ok(to) = to {
-        send_move(view, path, to);
+    match to {
+        Ok(to) => send_move(view, path, to),
+        Err(error) => app_state().toast(error.to_string(), true, ToastAction::Nothing),
     }
 }
 
@@ -128,15 +129,15 @@ fn send_move(view: FilesView, from: FilePath, to: FilePath) {
 pub(crate) fn take(path: FilePath, cut: bool) {
     let mut app_state = app_state();
     let text = if cut { words::files::cut(path.name()) } else { words::files::copied(path.name()) };
-    app_state.toast(text, false, Offer::Nothing);
-    app_state.clip.set(Some(Clip { path, cut }));
+    app_state.toast(text, false, ToastAction::Nothing);
+    app_state.clipboard.set(Some(Clipboard { path, cut }));
 }
 
 pub(crate) fn paste(view: FilesView) {
     let mut app_state = app_state();
-    let Some(clip) = app_state.clip.peek().clone() else { return };
+    let Some(clip) = app_state.clipboard.peek().clone() else { return };
     if clip.cut {
-        app_state.clip.set(None);
+        app_state.clipboard.set(None);
         return move_into(view, clip.path, view.folder.peek().clone());
     }
     let name = clip.path.name().to_owned();
@@ -198,7 +199,7 @@ pub(crate) fn folder_menu(view: FilesView) -> Vec<Item> {
         Item::new("file-plus", words::files::NEW_FILE, move || begin_new(view, false)),
         Item::new("folder-plus", words::files::NEW_FOLDER, move || begin_new(view, true)),
     ];
-    if app_state().clip.peek().is_some() {
+    if app_state().clipboard.peek().is_some() {
         items.push(Item::new("clipboard-paste", words::files::PASTE, move || paste(view)).key("Ctrl V"));
     }
     items

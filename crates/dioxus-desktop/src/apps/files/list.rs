@@ -1,4 +1,4 @@
-//! The rows of a folder. Only those in sight are in the document.
+//! The rows of a folder. Only visible ones are rendered.
 
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
@@ -10,13 +10,13 @@ use wasm_bindgen::JsCast;
 use super::{FilesView, actions, icon_for, open_entry};
 use crate::icons::Icon;
 use crate::menu::Menu;
-use crate::parts::Empty;
 use crate::state::app_state;
+use crate::widgets::Empty;
 use crate::words;
 use crate::{api, clock, dom, upload};
 
-const ROW: usize = 32;
-const SPARE: usize = 12;
+const ROW_HEIGHT: usize = 32;
+const OVERSCAN_ROWS: usize = 12;
 
 #[component]
 pub(crate) fn List(view: FilesView) -> Element {
@@ -27,8 +27,8 @@ pub(crate) fn List(view: FilesView) -> Element {
     let mut chosen = view.chosen;
     let mut renaming = view.renaming;
     let total = entries.len();
-    let first = (top() / ROW).saturating_sub(SPARE).min(total);
-    let last = ((top() + tall()) / ROW + SPARE).min(total);
+    let first = (top() / ROW_HEIGHT).saturating_sub(OVERSCAN_ROWS).min(total);
+    let last = ((top() + tall()) / ROW_HEIGHT + OVERSCAN_ROWS).min(total);
     let keys = entries.clone();
     let keydown = move |event: KeyboardEvent| {
         if renaming.peek().is_some() {
@@ -71,7 +71,7 @@ pub(crate) fn List(view: FilesView) -> Element {
             onkeydown: keydown,
             onscroll: move |event| {
                 let now = event.data().scroll_top() as usize;
-                if top.peek().abs_diff(now) >= ROW {
+                if top.peek().abs_diff(now) >= ROW_HEIGHT {
                     top.set(now);
                     tall.set(event.data().client_height().max(0) as usize);
                 }
@@ -89,11 +89,11 @@ pub(crate) fn List(view: FilesView) -> Element {
                     button { class: "btn", onclick: move |_| actions::begin_new(view, false), Icon { name: "file-plus" } {words::files::NEW_FILE} }
                 }
             }
-            div { height: "{first * ROW}px" }
+            div { height: "{first * ROW_HEIGHT}px" }
             for entry in entries.into_iter().take(last).skip(first) {
                 Row { key: "{entry.path}", view, entry: entry.clone(), on: chosen.read().as_ref() == Some(&entry.path), renaming: renaming.read().as_ref() == Some(&entry.path) }
             }
-            div { height: "{(total - last) * ROW}px" }
+            div { height: "{(total - last) * ROW_HEIGHT}px" }
         }
         footer { class: "status",
             {words::files::items(total as u64)}
@@ -117,7 +117,7 @@ fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
         FileNode::File { size, .. } => (icon_for(entry.path.name()), clock::size(*size)),
         FileNode::Symlink { target } => ("corner-down-right", format!("→ {target}")),
     };
-    let cut = app_state.clip.read().as_ref().is_some_and(|c| c.cut && c.path == entry.path);
+    let cut = app_state.clipboard.read().as_ref().is_some_and(|c| c.cut && c.path == entry.path);
     let class = format!(
         "row {} {} {} {}",
         if on { "on" } else { "" },

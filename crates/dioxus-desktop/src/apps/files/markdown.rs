@@ -140,7 +140,7 @@ fn spans(text: &str) -> Vec<Span> {
     out
 }
 
-/// Only addresses of the web are links; anything else could run or lie.
+/// Only web addresses become links; other schemes could run code or mislead.
 fn is_web(to: &str) -> bool {
     to.starts_with("https://") || to.starts_with("http://")
 }

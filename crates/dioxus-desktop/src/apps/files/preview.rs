@@ -10,13 +10,13 @@ use crate::api;
 use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, LoadError, Loading, either};
+use crate::widgets::{IconButton, LoadError, Loading, choose_text};
 use crate::words;
 
 const LARGEST_TEXT: u64 = 400_000;
 const LARGEST_MEDIA: u64 = 200_000_000;
 
-/// What was made of the bytes.
+/// The content of a preview.
 #[derive(Clone, PartialEq)]
 enum PreviewContent {
     Text(String),
@@ -25,7 +25,7 @@ enum PreviewContent {
     Nothing(&'static str),
 }
 
-/// A blob address that is let go with its owner.
+/// A blob URL that is revoked when this is dropped.
 #[derive(Clone, PartialEq)]
 struct BlobUrl(std::rc::Rc<OwnedUrl>);
 
@@ -61,7 +61,7 @@ pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
     rsx! {
         aside { class: "preview", "aria-label": words::files::preview_of(&name),
             header {
-                Icon { name: either(is_file, icon_for(&name), "folder") }
+                Icon { name: choose_text(is_file, icon_for(&name), "folder") }
                 div { class: "two", b { "{name}" } small { "{about}" } }
                 IconButton { icon: "x", label: words::files::CLOSE_PREVIEW, onclick: move |_| chosen.set(None) }
             }
@@ -85,7 +85,7 @@ pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
 
 #[component]
 fn Content(entry: Entry) -> Element {
-    let mut shown = use_signal(|| None::<api::Answer<PreviewContent>>);
+    let mut shown = use_signal(|| None::<api::ApiResult<PreviewContent>>);
     let mut held = use_signal(|| None::<BlobUrl>);
     let what = kind(entry.path.name());
     let name = entry.path.name().to_owned();
@@ -139,7 +139,7 @@ fn Content(entry: Entry) -> Element {
     }
 }
 
-/// What the browser shows by itself, if it can: a name promises more than its bytes may hold.
+/// Media that the browser shows itself, if it can: the type is a guess by the file's name.
 #[component]
 fn Media(what: Kind, url: String, name: String) -> Element {
     let mut broken = use_signal(|| false);
@@ -162,22 +162,22 @@ fn Media(what: Kind, url: String, name: String) -> Element {
 #[component]
 fn Pdf(bytes: Vec<u8>, name: String) -> Element {
     let id = use_hook(|| format!("pdf-{}", (js_sys::Math::random() * 1e9) as u64));
-    let mut trouble = use_signal(|| false);
-    let mut shown = use_signal(|| None::<crate::js_parts::PdfView>);
+    let mut failed = use_signal(|| None::<String>);
+    let mut shown = use_signal(|| None::<crate::js_modules::PdfView>);
     let at = id.clone();
     use_hook(move || {
         spawn(async move {
             gloo_timers::future::TimeoutFuture::new(0).await;
             let Some(element) = dom::by_id(&at) else { return };
-            match crate::js_parts::PdfView::mount(&element, &name, &bytes).await {
+            match crate::js_modules::PdfView::mount(&element, &name, &bytes).await {
                 Ok(pdf) => shown.set(Some(pdf)),
-                Err(_) => trouble.set(true),
+                Err(reason) => failed.set(Some(reason)),
             }
         });
     });
     rsx! {
         div { class: "pdf scroll", id,
-            if trouble() { p { class: "quiet pad", {words::files::PDF_CANNOT_BE_SHOWN} } }
+            if let Some(reason) = failed() { p { class: "quiet pad", {words::files::PDF_CANNOT_BE_SHOWN} " {reason}" } }
         }
     }
 }

@@ -89,7 +89,8 @@ fn Children(view: FilesView, path: Option<FilePath>, depth: u32) -> Element {
             .filter(|e| matches!(e.node, FileNode::Folder))
             .map(|e| e.path.clone())
             .collect(),
-        Some(Err(_)) | None => Vec::new(),
+        Some(Err(failure)) => return rsx! { p { class: "quiet pad", {failure.text()} } },
+        None => Vec::new(),
     };
     known.set(folders.clone());
     rsx! {

@@ -5,11 +5,11 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::{Comparison, Done, Version};
 use shared_types::{FilePath, Seq};
 
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::clock;
-use crate::parts::{Changes, Empty, LoadError, Loading, author};
 use crate::state::app_state;
 use crate::state::use_changes;
+use crate::widgets::{Changes, Empty, LoadError, Loading, author};
 use crate::words;
 
 #[component]
@@ -65,7 +65,7 @@ pub(crate) fn Versions(path: FilePath) -> Element {
 fn restore(path: FilePath, hash: String) {
     let app_state = app_state();
     api::run(async move {
-        let answer: Answer<Done> = match api::bytes(&api::query("/content", &[("hash", &hash)])).await {
+        let answer: ApiResult<Done> = match api::bytes(&api::query("/content", &[("hash", &hash)])).await {
             Ok((bytes, _)) => {
                 api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "any")]), &bytes)
                     .await

@@ -1,15 +1,15 @@
-//! The agents of a run as a tree, each with what it does now; and the line in which the person speaks to them.
+//! The agents of a run as a tree, each with its current activity, and the form that sends a message to one of them.
 
 use dioxus::prelude::*;
 use shared_types::TaskId;
 use shared_types::wire::{Agent, AgentState, RunDetails, RunGesture, RunLine, RunState};
 
-use super::does;
+use super::on_press;
 use crate::format::{agent_state, cost, origins, role_icon, role_name};
 use crate::icons::Icon;
-use crate::parts::{SOME_WORDS, press};
 use crate::runs;
-use crate::state::AppState;
+use crate::state::{AppState, app_state};
+use crate::widgets::{SOME_WORDS, button};
 use crate::words;
 
 /// One press on an agent shows only its steps, another all of them again.
@@ -65,7 +65,7 @@ fn row(
     let paused = working && line.state == RunState::Paused;
     let (word, class) = agent_state(agent.state, paused);
     let words = app_state.runs.streamed.read().get(&task).cloned().unwrap_or_default();
-    let trust = does(line.run, RunGesture::Trust { task });
+    let trust = on_press(line.run, RunGesture::Trust { task });
     rsx! {
         li { key: "{task}", class: if working && !paused { "agent working" } else { "agent" }, "data-depth": "{depth.min(4)}",
             button {
@@ -81,7 +81,7 @@ fn row(
                 small { class: "quiet", {cost(&agent.cost)} }
             }
             if !agent.taint.is_empty() && !line.state.is_over() {
-                p { class: "note-line", span { {words::runs::READ_SUCH_WORDS} } {press("btn small", "", words::runs::TRUST, trust)} }
+                p { class: "note-line", span { {words::runs::READ_UNTRUSTED_TEXT} } {button("btn small", "", words::runs::TRUST, trust)} }
             }
             if working && !words.is_empty() {
                 div { class: "words-live", "aria-live": "off", p { "{words}" } }
@@ -94,6 +94,7 @@ fn row(
 #[component]
 pub(super) fn Steer(details: RunDetails) -> Element {
     let mut words = use_signal(String::new);
+    let app_state = app_state();
     let mut to = use_signal(|| None::<TaskId>);
     // Before the server has recorded the run there is no agent to steer.
     if details.line.state.is_over() || details.agents.is_empty() {
@@ -102,7 +103,7 @@ pub(super) fn Steer(details: RunDetails) -> Element {
     let run = details.line.run;
     let working: Vec<&Agent> =
         details.agents.iter().filter(|agent| agent.state == AgentState::Working).collect();
-    // Words to an agent that is done go to the first one.
+    // A message to an agent that is done goes to the lead agent.
     let chosen = to.read().filter(|to| working.iter().any(|agent| agent.task == *to));
     let say = move |event: FormEvent| {
         event.prevent_default();
@@ -114,7 +115,11 @@ pub(super) fn Steer(details: RunDetails) -> Element {
         form { class: "bar steer", onsubmit: say,
             Icon { name: "corner-down-right" }
             input { class: "field", placeholder: words::runs::STEER_EXAMPLE, "aria-label": words::runs::STEER, required: true, pattern: SOME_WORDS, value: "{words}", oninput: move |e| words.set(e.value()) }
-            select { "aria-label": words::runs::TO_WHOM, onchange: move |e| to.set(e.value().parse().ok()),
+            select { "aria-label": words::runs::TO_WHOM, onchange: move |e| {
+                if let Some(task) = app_state.read_choice(&e.value()) {
+                    to.set(task);
+                }
+            },
                 option { value: "", {words::runs::TO_LEAD} }
                 for agent in &working {
                     option { key: "{agent.task}", value: "{agent.task}", selected: chosen == Some(agent.task), {words::runs::to_role(&agent.role)} }

@@ -1,27 +1,26 @@
-//! The top of a run: what was asked, how it stands, what it took of what it may take, and how it ended.
+//! The top of a run: objective, state, usage against the budget, and result.
 
 use dioxus::prelude::*;
 use shared_types::WindowId;
 use shared_types::payload::run::Budget;
 use shared_types::wire::{RunDetails, RunGesture, RunLine, RunState};
 
-use super::{KnownRun, back, does};
+use super::{KnownRun, back, on_press};
 use crate::apps::files;
 use crate::apps::files::markdown::Markdown;
 use crate::apps::settings::models::BudgetForm;
 use crate::clock;
 use crate::format::{budget, cost, duration, run_state};
 use crate::icons::Icon;
-use crate::parts::{IconButton, press};
 use crate::runs;
 use crate::state::AppState;
-use crate::state::is_unrecorded;
 use crate::undo;
-use crate::undo_plan::{Plan, Target, Way};
+use crate::undo_plan::{RevertKind, RevertPlan, RevertTarget};
+use crate::widgets::{IconButton, button};
 use crate::words;
 
 pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> Element {
-    // A recorded run resumes by the button below its bounds.
+    // A recorded run is resumed with the button of the budget form.
     let KnownRun { details, is_recorded } = known;
     let line = &details.line;
     let run = line.run;
@@ -33,8 +32,13 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
     let undone = line.undone;
     let revert = {
         let title = title.clone();
-        let way = if undone { Way::Redo } else { Way::Undo };
-        move || undo::ask(app_state, Plan::Revert { way, target: Target::Run(run), label: title.clone() })
+        let kind = if undone { RevertKind::Redo } else { RevertKind::Undo };
+        move || {
+            undo::open_dialog(
+                app_state,
+                RevertPlan::Revert { kind, target: RevertTarget::Run(run), label: title.clone() },
+            )
+        }
     };
     let mut facts = vec![clock::full(line.started)];
     if let Some(ended) = line.ended {
@@ -60,15 +64,15 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
             div { class: "acts",
                 if !over {
                     if paused && !is_recorded {
-                        {press("btn pri", "play", words::runs::GO_ON, does(run, RunGesture::Resume { budget: None }))}
+                        {button("btn pri", "play", words::runs::GO_ON, on_press(run, RunGesture::Resume { budget: None }))}
                     } else if !paused {
-                        {press("btn", "pause", words::runs::PAUSE, does(run, RunGesture::Pause))}
-                        {press("btn", "user", words::runs::TAKE_OVER, does(run, RunGesture::TakeOver))}
+                        {button("btn", "pause", words::runs::PAUSE, on_press(run, RunGesture::Pause))}
+                        {button("btn", "user", words::runs::TAKE_OVER, on_press(run, RunGesture::TakeOver))}
                     }
-                    {press("btn danger", "square", words::STOP, does(run, RunGesture::Stop))}
+                    {button("btn danger", "square", words::STOP, on_press(run, RunGesture::Stop))}
                 }
-                if over && !is_unrecorded(line) {
-                    {press("btn", if undone { "redo-2" } else { "undo-2" }, if undone { {words::runs::REDO_RUN} } else { {words::runs::UNDO_RUN} }, revert)}
+                if over && !app_state.runs.is_unrecorded(run) {
+                    {button("btn", if undone { "redo-2" } else { "undo-2" }, if undone { {words::runs::REDO_RUN} } else { {words::runs::UNDO_RUN} }, revert)}
                 }
             }
             if let Some(reason) = &line.reason {
@@ -94,7 +98,7 @@ pub(crate) fn share(taken: u64, most: u64) -> u64 {
     taken.saturating_mul(100).checked_div(most).unwrap_or_default().min(100)
 }
 
-/// How much is taken of what may be taken: of the bound that is nearest.
+/// Usage in percent of the limit that is closest to being reached.
 fn spent(bounds: &Budget, line: &RunLine) -> Element {
     let part = |taken: u64, most: Option<u64>| share(taken, most.unwrap_or_default());
     let full = part(line.cost.micros, bounds.micros)
@@ -110,7 +114,7 @@ fn spent(bounds: &Budget, line: &RunLine) -> Element {
     }
 }
 
-/// What the person was told at the end, and what there is to open.
+/// The summary of a run and the files that it made.
 pub(super) fn outcome(app_state: AppState, details: &RunDetails) -> Element {
     let summary = details.summary.clone().filter(|summary| !summary.is_empty());
     let results = &details.results;
@@ -124,7 +128,7 @@ pub(super) fn outcome(app_state: AppState, details: &RunDetails) -> Element {
             }
             div { class: "acts",
                 for path in results {
-                    {press("btn", files::icon_for(path.name()), path.as_str(), {
+                    {button("btn", files::icon_for(path.name()), path.as_str(), {
                         let path = path.clone();
                         move || files::open_path(app_state, path.as_str())
                     })}

@@ -1,26 +1,26 @@
-//! The steps of a run, the newest first, in groups by agent. Only those in sight are in the document; what went in and
-//! what came out of one is read when it is opened.
+//! The steps of a run, the newest first, grouped by agent. Only visible rows are rendered; the input and output of a step
+//! are fetched when it is opened.
 
 use dioxus::prelude::*;
 use shared_types::wire::{RunDetails, Step, StepKind, StepParts};
 use shared_types::{RunId, Seq, TaskId};
 
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::app_list;
 use crate::clock;
 use crate::dom;
 use crate::format::{cost, role_icon, role_name};
 use crate::icons::Icon;
-use crate::parts::{IconButton, LoadError, Loading, either, press};
 use crate::state::{AppState, app_state};
 use crate::undo;
-use crate::undo_plan::{Plan, Target, Way};
+use crate::undo_plan::{RevertKind, RevertPlan, RevertTarget};
+use crate::widgets::{IconButton, LoadError, Loading, button, choose_text};
 use crate::words;
 
-const ROW: usize = 36;
-const SPARE: usize = 10;
+const ROW_HEIGHT: usize = 36;
+const OVERSCAN_ROWS: usize = 10;
 
-/// Everything of a run in one scroll: what is above its steps, and the steps.
+/// One scroll area with the head of the run and its steps.
 #[component]
 pub(super) fn Steps(
     run: RunId,
@@ -32,13 +32,13 @@ pub(super) fn Steps(
     let mut chosen = chosen;
     let mut top = use_signal(|| 0usize);
     let mut tall = use_signal(|| 900usize);
-    let mut turn = use_signal(|| 0u32);
+    let mut refresh = use_signal(|| 0u32);
     let mut kept = use_hook(|| CopyValue::new(Vec::<Step>::new()));
-    drop(turn.read());
+    drop(refresh.read());
     let (steps, hidden) = merge(&mut kept.write(), &details, *only.read());
     let total = steps.len();
-    let first = (top() / ROW).saturating_sub(SPARE).min(total);
-    let last = ((top() + tall()) / ROW + SPARE).min(total);
+    let first = (top() / ROW_HEIGHT).saturating_sub(OVERSCAN_ROWS).min(total);
+    let last = ((top() + tall()) / ROW_HEIGHT + OVERSCAN_ROWS).min(total);
     let place = format!("steps-{run}");
     let space = place.clone();
     let numbers: Vec<Seq> = steps.iter().map(|step| step.seq).collect();
@@ -63,13 +63,13 @@ pub(super) fn Steps(
     let more = move || {
         spawn(async move {
             let before = oldest.unwrap_or_default();
-            let answer: Answer<Vec<Step>> = api::get(&format!("/runs/{run}/steps?before={before}")).await;
+            let answer: ApiResult<Vec<Step>> = api::get(&format!("/runs/{run}/steps?before={before}")).await;
             match answer {
                 Ok(mut older) => {
                     let mut kept = kept.write();
                     older.append(&mut kept);
                     *kept = older;
-                    *turn.write() += 1;
+                    *refresh.write() += 1;
                 }
                 Err(failure) => app_state().report_failure(&failure),
             }
@@ -81,31 +81,31 @@ pub(super) fn Steps(
             onscroll: move |event| {
                 let above = dom::by_id(&place).map(|space| space.offset_top()).unwrap_or_default();
                 let now = (event.data().scroll_top() as i32 - above).max(0) as usize;
-                if top.peek().abs_diff(now) >= ROW {
+                if top.peek().abs_diff(now) >= ROW_HEIGHT {
                     top.set(now);
                     tall.set(event.data().client_height().max(0) as usize);
                 }
             },
             {above}
             if total > 0 {
-                h3 { {either(only.read().is_some(), words::runs::STEPS_OF_ONE, words::runs::STEPS)} }
+                h3 { {choose_text(only.read().is_some(), words::runs::STEPS_OF_ONE, words::runs::STEPS)} }
             }
-            div { class: "space steps", id: "{space}", role: "listbox", tabindex: "0", "aria-label": words::runs::STEPS_LIST, height: "{total * ROW}px", onkeydown: keydown,
-                div { class: "slab", top: "{first * ROW}px",
+            div { class: "space steps", id: "{space}", role: "listbox", tabindex: "0", "aria-label": words::runs::STEPS_LIST, height: "{total * ROW_HEIGHT}px", onkeydown: keydown,
+                div { class: "slab", top: "{first * ROW_HEIGHT}px",
                     for index in first..last {
                         {row(&details, &steps[index], index.checked_sub(1).and_then(|above| steps.get(above)), chosen)}
                     }
                 }
             }
             if hidden > 0 {
-                {press("btn ghost wide", "", words::runs::show_earlier(hidden), more)}
+                {button("btn ghost wide", "", words::runs::show_earlier(hidden), more)}
             }
         }
     }
 }
 
-/// Puts the newest steps beside those that were read before; says which are shown, the newest first, and how many are
-/// not here.
+/// Merges the newest steps into those that were fetched before. Returns the steps to show, the newest first, and the
+/// number of steps that were not fetched.
 fn merge(kept: &mut Vec<Step>, details: &RunDetails, only: Option<TaskId>) -> (Vec<Step>, u64) {
     if let Some(first) = details.steps.first() {
         kept.retain(|step| step.seq < first.seq);
@@ -157,7 +157,7 @@ fn row(details: &RunDetails, step: &Step, above: Option<&Step>, mut chosen: Sign
     }
 }
 
-/// What went into a step and what came out of it.
+/// The input and the output of a step.
 #[component]
 pub(super) fn Parts(run: RunId, seq: Seq, revision: u64, chosen: Signal<Option<Seq>>) -> Element {
     let app_state = app_state();
@@ -179,8 +179,8 @@ pub(super) fn Parts(run: RunId, seq: Seq, revision: u64, chosen: Signal<Option<S
                 for note in &parts.notes {
                     p { class: "note-line", Icon { name: "info" } "{note}" }
                 }
-                {part(words::runs::GIVEN, parts.input.as_deref())}
-                {part(words::runs::CAME_BACK, parts.output.as_deref())}
+                {part(words::runs::INPUT, parts.input.as_deref())}
+                {part(words::runs::OUTPUT, parts.output.as_deref())}
             }
         }
     };
@@ -200,26 +200,30 @@ fn part(title: &str, words: Option<&str>) -> Element {
     }
 }
 
-/// What can be done to a step: a turn and a call can be tried again, and a call is an operation of its own.
+/// The buttons of a step: a reply or a call can be retried, and a call can be undone, since it is an operation.
 fn acts(app_state: AppState, run: RunId, step: &Step) -> Element {
     let label = step.label.clone();
     let seq = step.seq;
     let again = (matches!(step.kind, StepKind::Reply | StepKind::Call) && !step.undone).then(|| {
         let label = label.clone();
         let retry = move || {
-            let (way, target) = (Way::Retry, Target::Step(run, seq));
-            undo::ask(app_state, Plan::Revert { way, target, label: label.clone() });
+            let (kind, target) = (RevertKind::Retry, RevertTarget::Step(run, seq));
+            undo::open_dialog(app_state, RevertPlan::Revert { kind, target, label: label.clone() });
         };
-        press("btn", "rotate-ccw", Way::Retry.verb(), retry)
+        button("btn", "rotate-ccw", RevertKind::Retry.verb(), retry)
     });
     let Some(op) = step.op else {
         return rsx! {
             div { class: "acts", {again} }
         };
     };
-    let way = if step.undone { Way::Redo } else { Way::Undo };
-    let revert =
-        move || undo::ask(app_state, Plan::Revert { way, target: Target::Op(op), label: label.clone() });
+    let kind = if step.undone { RevertKind::Redo } else { RevertKind::Undo };
+    let revert = move || {
+        undo::open_dialog(
+            app_state,
+            RevertPlan::Revert { kind, target: RevertTarget::Op(op), label: label.clone() },
+        )
+    };
     let look = move || {
         if let Some(app) = app_list::find("timeline") {
             app_state.open(app, Some(&op.to_string()));
@@ -228,10 +232,10 @@ fn acts(app_state: AppState, run: RunId, step: &Step) -> Element {
     rsx! {
         div { class: "acts",
             if step.files > 0 {
-                {press("btn", if way == Way::Undo { "undo-2" } else { "redo-2" }, way.verb(), revert)}
+                {button("btn", if kind == RevertKind::Undo { "undo-2" } else { "redo-2" }, kind.verb(), revert)}
             }
             {again}
-            {press("btn ghost", "history", words::runs::IN_TIMELINE, look)}
+            {button("btn ghost", "history", words::runs::IN_TIMELINE, look)}
         }
     }
 }

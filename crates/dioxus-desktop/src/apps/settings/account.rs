@@ -6,22 +6,22 @@ use shared_types::wire::{
 };
 
 use super::webauthn;
-use crate::api::{self, Answer, Method};
+use crate::api::{self, ApiResult, Method};
 use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, LoadError, Loading, SOME_WORDS, either};
-use crate::state::{Offer, app_state};
+use crate::state::{ToastAction, app_state};
+use crate::widgets::{IconButton, LoadError, Loading, SOME_WORDS, choose_text};
 use crate::words;
 
-/// Removes something by its route, then reads the list again.
-pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
+/// Deletes something by its route, then fetches the list again.
+pub(super) fn remove(route: String, said: &'static str, refresh: Signal<u32>) {
     let app_state = app_state();
     api::run(async move {
         match api::delete(&route).await {
             Ok(()) => {
-                app_state.toast(said, false, Offer::Nothing);
-                api::update_if_open(turn, |turn| *turn += 1);
+                app_state.toast(said, false, ToastAction::Nothing);
+                api::update_if_open(refresh, |refresh| *refresh += 1);
             }
             Err(failure) => app_state.report_failure(&failure),
         }
@@ -31,11 +31,11 @@ pub(super) fn remove(route: String, said: &'static str, turn: Signal<u32>) {
 #[component]
 pub(crate) fn Passkeys() -> Element {
     let app_state = app_state();
-    let mut turn = use_signal(|| 0u32);
+    let mut refresh = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
     let mut busy = use_signal(|| false);
     let keys = api::use_fetched::<Vec<Passkey>>(move || {
-        drop(turn.read());
+        drop(refresh.read());
         "/auth/passkeys".to_owned()
     });
     let add = move |event: FormEvent| {
@@ -49,8 +49,8 @@ pub(crate) fn Passkeys() -> Element {
             match answer {
                 Ok(()) => {
                     name.set(String::new());
-                    *turn.write() += 1;
-                    app_state.toast(words::settings::account::PASSKEY_ADDED, false, Offer::Nothing);
+                    *refresh.write() += 1;
+                    app_state.toast(words::settings::account::PASSKEY_ADDED, false, ToastAction::Nothing);
                 }
                 Err(failure) => app_state.report_failure(&failure),
             }
@@ -72,7 +72,7 @@ pub(crate) fn Passkeys() -> Element {
                         li { key: "{key.id}",
                             Icon { name: "key-round" }
                             div { class: "two", b { "{key.name}" } small { {words::settings::account::added(&clock::when(key.created), key.used.map(clock::when).as_deref())} } }
-                            IconButton { icon: "trash-2", label: words::settings::account::remove(&key.name), onclick: move |_| remove(format!("/auth/passkeys/{}", dom::encode(&key.id)), words::settings::account::PASSKEY_REMOVED, turn) }
+                            IconButton { icon: "trash-2", label: words::settings::account::remove(&key.name), onclick: move |_| remove(format!("/auth/passkeys/{}", dom::encode(&key.id)), words::settings::account::PASSKEY_REMOVED, refresh) }
                         }
                     }
                 }
@@ -81,7 +81,7 @@ pub(crate) fn Passkeys() -> Element {
     }
 }
 
-async fn register(name: &str) -> Answer<()> {
+async fn register(name: &str) -> ApiResult<()> {
     let named = NewPasskey { name: name.to_owned() };
     let CeremonyStart { ceremony, options } = api::post("/auth/passkeys/register/start", &named).await?;
     let credential = webauthn::create(&options).await?;
@@ -91,9 +91,9 @@ async fn register(name: &str) -> Answer<()> {
 
 #[component]
 pub(crate) fn Sessions() -> Element {
-    let turn = use_signal(|| 0u32);
+    let refresh = use_signal(|| 0u32);
     let sessions = api::use_fetched::<Vec<Session>>(move || {
-        drop(turn.read());
+        drop(refresh.read());
         "/auth/sessions".to_owned()
     });
     rsx! {
@@ -105,13 +105,13 @@ pub(crate) fn Sessions() -> Element {
                 ul { class: "things",
                     for session in sessions.clone() {
                         li { key: "{session.id}",
-                            Icon { name: either(session.browser.contains("Mobile"), "smartphone", "monitor") }
+                            Icon { name: choose_text(session.browser.contains("Mobile"), "smartphone", "monitor") }
                             div { class: "two",
                                 b { "{browser(&session.browser)}" if session.current { span { class: "chip ok", {words::settings::account::THIS_SESSION} } } }
                                 small { {words::settings::account::session(&session.address, &clock::when(session.seen), &clock::when(session.created))} }
                             }
                             if !session.current {
-                                button { class: "btn", onclick: move |_| remove(format!("/auth/sessions/{}", dom::encode(&session.id)), words::settings::account::SESSION_ENDED, turn), {words::settings::account::END} }
+                                button { class: "btn", onclick: move |_| remove(format!("/auth/sessions/{}", dom::encode(&session.id)), words::settings::account::SESSION_ENDED, refresh), {words::settings::account::END} }
                             }
                         }
                     }
@@ -121,7 +121,7 @@ pub(crate) fn Sessions() -> Element {
     }
 }
 
-/// The name of a browser in what it says of itself.
+/// The name of a browser by its user agent.
 fn browser(agent: &str) -> String {
     let kinds = [
         ("Edg/", "Edge"),
@@ -147,17 +147,20 @@ fn browser(agent: &str) -> String {
     }
 }
 
+/// Days until a new token expires, unless the person chooses otherwise. `None` is a token that never expires.
+const DEFAULT_DAYS: u32 = 90;
+
 #[component]
 pub(crate) fn Tokens() -> Element {
     let app_state = app_state();
-    let mut turn = use_signal(|| 0u32);
+    let mut refresh = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
     let mut write = use_signal(|| false);
     let mut terminal = use_signal(|| false);
-    let mut days = use_signal(|| "90".to_owned());
+    let mut days = use_signal(|| Some(DEFAULT_DAYS));
     let mut secret = use_signal(|| None::<String>);
     let tokens = api::use_fetched::<Vec<ApiToken>>(move || {
-        drop(turn.read());
+        drop(refresh.read());
         "/auth/tokens".to_owned()
     });
     let make = move |event: FormEvent| {
@@ -169,14 +172,14 @@ pub(crate) fn Tokens() -> Element {
         if *terminal.peek() {
             scopes.push(Scope::Terminal);
         }
-        let body = NewToken { name: name.peek().trim().to_owned(), scopes, days: days.peek().parse().ok() };
+        let body = NewToken { name: name.peek().trim().to_owned(), scopes, days: *days.peek() };
         spawn(async move {
-            let answer: Answer<ApiToken> = api::post("/auth/tokens", &body).await;
+            let answer: ApiResult<ApiToken> = api::post("/auth/tokens", &body).await;
             match answer {
                 Ok(token) => {
                     secret.set(token.secret);
                     name.set(String::new());
-                    *turn.write() += 1;
+                    *refresh.write() += 1;
                 }
                 Err(failure) => app_state.report_failure(&failure),
             }
@@ -188,7 +191,11 @@ pub(crate) fn Tokens() -> Element {
             input { class: "field", placeholder: words::settings::account::TOKEN_NAME_EXAMPLE, "aria-label": words::settings::account::TOKEN_NAME, required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
             label { class: "check", input { r#type: "checkbox", checked: write(), onchange: move |e| write.set(e.checked()) } {words::settings::account::SCOPE_WRITE} }
             label { class: "check", input { r#type: "checkbox", checked: terminal(), onchange: move |e| terminal.set(e.checked()) } {words::settings::account::SCOPE_TERMINAL} }
-            select { "aria-label": words::settings::account::HOW_LONG, onchange: move |e| days.set(e.value()),
+            select { "aria-label": words::settings::account::HOW_LONG, onchange: move |e| {
+                    if let Some(chosen) = app_state.read_choice(&e.value()) {
+                        days.set(chosen);
+                    }
+                },
                 option { value: "30", {words::settings::account::DAYS_30} }
                 option { value: "90", selected: true, {words::settings::account::DAYS_90} }
                 option { value: "365", {words::settings::account::A_YEAR} }
@@ -215,7 +222,7 @@ pub(crate) fn Tokens() -> Element {
                                 b { "{token.name}" }
                                 small { {words::settings::account::token(&scopes(&token.scopes), &clock::when(token.created), token.expires.map(clock::when).as_deref())} }
                             }
-                            IconButton { icon: "trash-2", label: words::settings::account::revoke(&token.name), onclick: move |_| remove(format!("/auth/tokens/{}", dom::encode(&token.id)), words::settings::account::TOKEN_REVOKED, turn) }
+                            IconButton { icon: "trash-2", label: words::settings::account::revoke(&token.name), onclick: move |_| remove(format!("/auth/tokens/{}", dom::encode(&token.id)), words::settings::account::TOKEN_REVOKED, refresh) }
                         }
                     }
                 }
@@ -240,7 +247,7 @@ pub(crate) fn Recovery() -> Element {
     let mut codes = use_signal(Vec::<String>::new);
     let make = move |_| {
         spawn(async move {
-            let answer: Answer<RecoveryCodes> = api::post("/auth/recovery", &api::Empty {}).await;
+            let answer: ApiResult<RecoveryCodes> = api::post("/auth/recovery", &api::Empty {}).await;
             match answer {
                 Ok(made) => codes.set(made.codes),
                 Err(failure) => app_state.report_failure(&failure),

@@ -1,12 +1,12 @@
-//! Budgets: what a run, a day and one agent of a role may take. What is left empty is not bounded.
+//! Budgets of a run, of a day and of one agent of a role. An empty field means no limit.
 
 use dioxus::prelude::*;
 use serde_json::Value;
 use shared_types::payload::run::Budget;
 use shared_types::wire::ModelList;
 
+use crate::api;
 use crate::apps::runs::share;
-use crate::dom;
 use crate::format::{budget, cost, duration, role_icon, role_name};
 use crate::icons::Icon;
 use crate::state::app_state;
@@ -14,15 +14,15 @@ use crate::words;
 
 const ROLES: [&str; 4] = ["conductor", "writer", "researcher", "terminal"];
 
-/// Keeps a budget as a setting.
-fn keep(key: &str, value: Budget) {
+/// Saves a budget as a setting.
+fn save(key: &str, value: Budget) {
     match serde_json::to_value(value) {
         Ok(value) => app_state().set(key, without_nulls(value)),
-        Err(error) => dom::warn(&format!("{key}: {error}")),
+        Err(error) => app_state().report_unreadable(&api::unreadable(&format!("{key}: {error}"))),
     }
 }
 
-/// Bounds that are not set are left out of a setting.
+/// Limits that are not set are left out of a setting.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
@@ -32,7 +32,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What a run may take, all of a day, and one agent.
+/// The forms for all budgets, and today's spending.
 pub(super) fn budgets(list: &ModelList) -> Element {
     let (most, today) = (list.daily.micros.unwrap_or_default(), list.today.micros);
     let full = share(today, most);
@@ -42,37 +42,41 @@ pub(super) fn budgets(list: &ModelList) -> Element {
             div { class: "meter", role: "meter", "aria-label": words::settings::models::SPENT_TODAY, "aria-valuenow": "{full}", i { class: if full >= 90 { "w" } else { "a" }, width: "{full}%" } }
         }
         h3 { {words::settings::models::FOR_EACH_RUN} }
-        BudgetForm { value: list.budget, verb: words::settings::KEEP, onset: move |value| keep("runs.budget", value) }
+        BudgetForm { value: list.budget, verb: words::settings::KEEP, onset: move |value| save("runs.budget", value) }
         h3 { {words::settings::models::FOR_A_DAY} }
-        BudgetForm { value: list.daily, verb: words::settings::KEEP, onset: move |value| keep("runs.daily", value) }
+        BudgetForm { value: list.daily, verb: words::settings::KEEP, onset: move |value| save("runs.daily", value) }
         h3 { {words::settings::models::FOR_ONE_AGENT} }
         p { class: "quiet", {words::settings::models::FOR_ONE_AGENT_ABOUT} }
         div { class: "bounds",
-            for role in ROLES { OfRole { key: "{role}", role } }
+            for role in ROLES { RoleBudget { key: "{role}", role } }
         }
         h3 { {words::settings::models::OUTBOX} }
         {outbox()}
     }
 }
 
-/// For how many seconds a call can be called off. The second is the default.
-const HOLDS: [u64; 5] = [0, 5, 15, 60, 300];
+/// Seconds that a call can wait in the outbox, where it can be cancelled. The second is the default.
+const OUTBOX_SECONDS: [u64; 5] = [0, 5, 15, 60, 300];
 
 fn outbox() -> Element {
     let app_state = app_state();
-    let now = app_state.setting_as("runs.outbox").unwrap_or(HOLDS[1]);
+    let now = app_state.setting_as("runs.outbox").unwrap_or(OUTBOX_SECONDS[1]);
     rsx! {
         p { class: "quiet", {words::settings::models::OUTBOX_ABOUT} }
-        select { "aria-label": words::settings::models::OUTBOX_TIME, onchange: move |e| app_state.set("runs.outbox", e.value().parse::<u64>().ok().into()),
-            if !HOLDS.contains(&now) { option { value: "{now}", selected: true, {duration(now * 1000)} } }
-            for seconds in HOLDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, {duration(seconds * 1000)} } }
+        select { "aria-label": words::settings::models::OUTBOX_TIME, onchange: move |e| {
+                if let Some(Some(seconds)) = app_state.read_choice::<u64>(&e.value()) {
+                    app_state.set("runs.outbox", seconds.into());
+                }
+            },
+            if !OUTBOX_SECONDS.contains(&now) { option { value: "{now}", selected: true, {duration(now * 1000)} } }
+            for seconds in OUTBOX_SECONDS { option { key: "{seconds}", value: "{seconds}", selected: seconds == now, {duration(seconds * 1000)} } }
         }
     }
 }
 
-/// What one agent of a role may take; it opens to be changed.
+/// The budget of one agent of a role; it opens to be changed.
 #[component]
-fn OfRole(role: &'static str) -> Element {
+fn RoleBudget(role: &'static str) -> Element {
     let setting = format!("runs.agent.{role}");
     let value: Budget = app_state().setting_as(&setting).unwrap_or_default();
     rsx! {
@@ -83,26 +87,27 @@ fn OfRole(role: &'static str) -> Element {
                 small { {budget(&value)} }
                 Icon { name: "chevron-down" }
             }
-            BudgetForm { value, verb: words::settings::KEEP, onset: move |value| keep(&setting, value) }
+            BudgetForm { value, verb: words::settings::KEEP, onset: move |value| save(&setting, value) }
         }
     }
 }
 
-/// One bound of a budget.
+/// One limit of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bound {
+enum BudgetLimit {
     Dollars,
     Minutes,
     Tokens,
     Steps,
 }
 
-const BOUNDS: [Bound; 4] = [Bound::Dollars, Bound::Minutes, Bound::Tokens, Bound::Steps];
+const BUDGET_LIMITS: [BudgetLimit; 4] =
+    [BudgetLimit::Dollars, BudgetLimit::Minutes, BudgetLimit::Tokens, BudgetLimit::Steps];
 
-/// What was typed into each field, in the order of [`BOUNDS`].
+/// The text of each changed field, in the order of [`BUDGET_LIMITS`].
 type Typed = [Option<String>; 4];
 
-impl Bound {
+impl BudgetLimit {
     fn label(self) -> &'static str {
         match self {
             Self::Dollars => words::settings::models::DOLLARS,
@@ -121,7 +126,7 @@ impl Bound {
         }
     }
 
-    /// A bound as the form shows it.
+    /// A limit as the form shows it.
     fn show(self, mut budget: Budget) -> String {
         let Some(n) = *self.field(&mut budget) else { return String::new() };
         match self {
@@ -144,7 +149,7 @@ impl Bound {
     }
 }
 
-/// Four bounds to fill in.
+/// A form with the four limits.
 #[component]
 pub(crate) fn BudgetForm(
     value: Budget,
@@ -153,7 +158,7 @@ pub(crate) fn BudgetForm(
     onset: EventHandler<Budget>,
 ) -> Element {
     let mut typed = use_signal(Typed::default);
-    let mut wrong = use_signal(|| None::<Bound>);
+    let mut wrong = use_signal(|| None::<BudgetLimit>);
     let submit = move |event: FormEvent| {
         event.prevent_default();
         let changed = changed(value, &typed.peek());
@@ -163,26 +168,26 @@ pub(crate) fn BudgetForm(
                 typed.set(Typed::default());
                 onset.call(next);
             }
-            Err(bound) => wrong.set(Some(bound)),
+            Err(limit) => wrong.set(Some(limit)),
         }
     };
-    let shown = |at: usize, bound: Bound| match &typed.read()[at] {
+    let shown = |at: usize, limit: BudgetLimit| match &typed.read()[at] {
         Some(text) => text.clone(),
-        None => bound.show(value),
+        None => limit.show(value),
     };
     rsx! {
         form { class: "line budget", onsubmit: submit,
-            for (at, bound) in BOUNDS.into_iter().enumerate() {
-                label { {bound.label()}
-                    input { class: "field", inputmode: "decimal", placeholder: words::settings::models::NO_LIMIT, value: shown(at, bound),
-                        "aria-invalid": (wrong() == Some(bound)).then_some("true"),
+            for (at, limit) in BUDGET_LIMITS.into_iter().enumerate() {
+                label { {limit.label()}
+                    input { class: "field", inputmode: "decimal", placeholder: words::settings::models::NO_LIMIT, value: shown(at, limit),
+                        "aria-invalid": (wrong() == Some(limit)).then_some("true"),
                         oninput: move |e| typed.write()[at] = Some(e.value()),
                     }
                 }
             }
             button { class, r#type: "submit", "{verb}" }
-            if let Some(bound) = wrong() {
-                small { class: "wrong", role: "alert", {words::settings::models::not_a_number(bound.label())} }
+            if let Some(limit) = wrong() {
+                small { class: "wrong", role: "alert", {words::settings::models::not_a_number(limit.label())} }
             } else {
                 small { class: "quiet", {words::settings::models::budget_now(&budget(&value))} }
             }
@@ -190,13 +195,13 @@ pub(crate) fn BudgetForm(
     }
 }
 
-/// A budget with what was typed in its place, or the bound whose field holds no number.
-fn changed(current: Budget, typed: &Typed) -> Result<Budget, Bound> {
+/// The budget with the limits that were typed, or the limit whose field has no number.
+fn changed(current: Budget, typed: &Typed) -> Result<Budget, BudgetLimit> {
     let mut next = current;
-    for (bound, text) in BOUNDS.into_iter().zip(typed) {
+    for (limit, text) in BUDGET_LIMITS.into_iter().zip(typed) {
         let Some(text) = text.as_deref().map(str::trim) else { continue };
-        let n = if text.is_empty() { None } else { Some(bound.parse(text).ok_or(bound)?) };
-        *bound.field(&mut next) = n;
+        let n = if text.is_empty() { None } else { Some(limit.parse(text).ok_or(limit)?) };
+        *limit.field(&mut next) = n;
     }
     Ok(next)
 }
@@ -223,9 +228,9 @@ mod tests {
         assert_eq!(cents("x"), None);
     }
 
-    fn typed(entries: &[(Bound, &str)]) -> Typed {
-        BOUNDS.map(|bound| {
-            entries.iter().find(|(other, _)| *other == bound).map(|(_, text)| (*text).to_owned())
+    fn typed(entries: &[(BudgetLimit, &str)]) -> Typed {
+        BUDGET_LIMITS.map(|limit| {
+            entries.iter().find(|(other, _)| *other == limit).map(|(_, text)| (*text).to_owned())
         })
     }
 
@@ -234,13 +239,20 @@ mod tests {
         let current = Budget { steps: Some(20), seconds: Some(90), ..Budget::default() };
         let next = changed(
             current,
-            &typed(&[(Bound::Steps, " 30 "), (Bound::Dollars, "1.5"), (Bound::Minutes, "")]),
+            &typed(&[
+                (BudgetLimit::Steps, " 30 "),
+                (BudgetLimit::Dollars, "1.5"),
+                (BudgetLimit::Minutes, ""),
+            ]),
         );
         assert_eq!(next, Ok(Budget { steps: Some(30), micros: Some(1_500_000), ..Budget::default() }));
-        let next = changed(Budget::default(), &typed(&[(Bound::Tokens, "5")]));
+        let next = changed(Budget::default(), &typed(&[(BudgetLimit::Tokens, "5")]));
         assert_eq!(next, Ok(Budget { tokens: Some(5000), ..Budget::default() }));
-        assert_eq!(changed(current, &typed(&[(Bound::Steps, "2o")])), Err(Bound::Steps));
+        assert_eq!(changed(current, &typed(&[(BudgetLimit::Steps, "2o")])), Err(BudgetLimit::Steps));
         let shown = Budget { micros: Some(1_500_000), ..current };
-        assert_eq!((Bound::Dollars.show(shown), Bound::Minutes.show(shown)), ("1.50".into(), "2".into()));
+        assert_eq!(
+            (BudgetLimit::Dollars.show(shown), BudgetLimit::Minutes.show(shown)),
+            ("1.50".into(), "2".into())
+        );
     }
 }

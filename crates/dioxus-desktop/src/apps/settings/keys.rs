@@ -9,8 +9,8 @@ use crate::clock;
 use crate::dom;
 use crate::format::role_name;
 use crate::icons::Icon;
-use crate::parts::{IconButton, SOME_WORDS, either, press};
 use crate::state::app_state;
+use crate::widgets::{IconButton, SOME_WORDS, button, choose_text};
 use crate::words;
 
 /// The key of that name, if the vault has one.
@@ -33,7 +33,7 @@ pub(super) fn brand(provider: &str) -> String {
 
 /// The key of a provider: only a hint of it is ever shown.
 #[component]
-pub(super) fn Key(provider: String, known: Option<KeyEntry>, turn: Signal<u32>) -> Element {
+pub(super) fn Key(provider: String, known: Option<KeyEntry>, refresh: Signal<u32>) -> Element {
     let mut open = use_signal(|| false);
     let mut secret = use_signal(String::new);
     let mut shared = use_signal(|| false);
@@ -41,7 +41,7 @@ pub(super) fn Key(provider: String, known: Option<KeyEntry>, turn: Signal<u32>) 
     let has = known.is_some();
     let path = format!("/keys/{}", dom::encode(&provider));
     let everybody = known.as_ref().is_some_and(|key| key.scope == KeyScope::Shared);
-    let remove = api::query(&path, &[("shared", either(everybody, "true", ""))]);
+    let remove = api::query(&path, &[("shared", choose_text(everybody, "true", ""))]);
     let about = match &known {
         None => words::settings::models::NO_KEY.to_owned(),
         Some(key) if !key.readable => words::settings::models::KEY_UNREADABLE.to_owned(),
@@ -54,9 +54,9 @@ pub(super) fn Key(provider: String, known: Option<KeyEntry>, turn: Signal<u32>) 
         li {
             Icon { name: "key-round" }
             div { class: "two", b { {brand(&provider)} } small { "{about}" } }
-            {press("btn", "", if has { {words::settings::models::REPLACE_KEY} } else { {words::settings::models::SET_KEY} }, move || open.clone().toggle())}
+            {button("btn", "", if has { {words::settings::models::REPLACE_KEY} } else { {words::settings::models::SET_KEY} }, move || open.clone().toggle())}
             if has && (owner || !everybody) {
-                IconButton { icon: "trash-2", label: words::settings::models::clear_key(&provider), onclick: move |_| act(api::delete(&remove), words::settings::models::KEY_CLEARED, turn) }
+                IconButton { icon: "trash-2", label: words::settings::models::clear_key(&provider), onclick: move |_| act(api::delete(&remove), words::settings::models::KEY_CLEARED, refresh) }
             }
         }
         if open() {
@@ -67,7 +67,7 @@ pub(super) fn Key(provider: String, known: Option<KeyEntry>, turn: Signal<u32>) 
                     let body = NewKey { secret: secret.peek().trim().to_owned(), shared: owner && *shared.peek() };
                     secret.set(String::new());
                     open.set(false);
-                    act(api::send_json(Method::Put, &path, &body), words::settings::models::KEY_KEPT, turn);
+                    act(api::send_json(Method::Put, &path, &body), words::settings::models::KEY_KEPT, refresh);
                 },
                 input { class: "field mono", r#type: "password", autocomplete: "off", placeholder: words::settings::models::KEY, "aria-label": words::settings::models::key_of(&provider), required: true, pattern: SOME_WORDS, value: "{secret}", oninput: move |e| secret.set(e.value()) }
                 if owner {

@@ -1,5 +1,4 @@
-//! Settings, Models: keys of providers, which model each role gets, what runs may take, the model that runs here, and
-//! what was allowed for more than once.
+//! Settings, Models: keys of providers, the model of each role, budgets, the local model, and grants.
 
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
@@ -9,29 +8,29 @@ pub(crate) use super::budgets::BudgetForm;
 use super::budgets::budgets;
 use super::keys::{Key, brand, known};
 use super::reading::{act, use_read};
-use crate::api::{self, Answer, Method};
+use crate::api::{self, ApiResult, Method};
 use crate::change_log::Change;
 use crate::dom;
 use crate::format::{money, price, role_icon, role_name, short};
 use crate::icons::Icon;
-use crate::parts::{IconButton, LoadError, Loading, press};
 use crate::state::app_state;
+use crate::widgets::{IconButton, LoadError, Loading, button};
 use crate::words;
 
 #[component]
 pub(crate) fn Models() -> Element {
-    let turn = use_signal(|| 0u32);
-    let models = use_read::<ModelList>("/models", Change::is_of_models, turn);
-    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, turn);
-    let grants = use_read::<GrantList>("/grants", Change::is_of_grants, turn);
+    let refresh = use_signal(|| 0u32);
+    let models = use_read::<ModelList>("/models", Change::is_of_models, refresh);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, refresh);
+    let grants = use_read::<GrantList>("/grants", Change::is_of_grants, refresh);
     // No event reports the progress of a download, so an open page polls.
     use_effect(move || {
-        let mut turn = turn;
+        let mut refresh = refresh;
         if matches!(&*models.read(), Some(Ok(list)) if list.local.as_ref().is_some_and(|local| local.fetching))
         {
             spawn(async move {
                 TimeoutFuture::new(1000).await;
-                *turn.write() += 1;
+                *refresh.write() += 1;
             });
         }
     });
@@ -46,7 +45,7 @@ pub(crate) fn Models() -> Element {
     };
     let mut providers: Vec<String> = Vec::new();
     for provider in list.models.iter().map(|m| &m.provider).chain(keys.iter().map(|key| &key.provider)) {
-        // What runs here needs no key.
+        // Models on this machine need no key.
         if !["local", "ollama"].contains(&provider.as_str()) && !providers.contains(provider) {
             providers.push(provider.clone());
         }
@@ -56,10 +55,10 @@ pub(crate) fn Models() -> Element {
         h2 { {words::settings::models::KEYS} }
         ul { class: "things",
             for provider in providers {
-                Key { key: "{provider}", known: known(&keys, &provider), provider, turn }
+                Key { key: "{provider}", known: known(&keys, &provider), provider, refresh }
             }
         }
-        if let Some(model) = &list.local { {local(model, turn)} }
+        if let Some(model) = &list.local { {local_model(model, refresh)} }
         h2 { {words::settings::models::ROLES} }
         {roles(&list)}
         h2 { {words::settings::models::MODELS} }
@@ -69,22 +68,21 @@ pub(crate) fn Models() -> Element {
         h2 { {words::settings::models::BUDGETS} }
         {budgets(&list)}
         h2 { {words::settings::models::PERMISSIONS} }
-        {permissions(&grants, turn)}
+        {permissions(&grants, refresh)}
     }
 }
 
-/// The model that runs on this machine: what it would take to have it, how far that is, and how fast it answers.
-fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
+/// The local model: its download, its progress, and its speed.
+fn local_model(model: &LocalModelLine, refresh: Signal<u32>) -> Element {
     let LocalModelLine { bytes, here, fetching, ready, declined, .. } = *model;
     let about = match (ready, fetching) {
-        (true, _) => pace(model),
+        (true, _) => speed_text(model),
         (false, true) => words::settings::models::fetched_of(here, bytes),
         (false, false) => words::settings::models::to_be_fetched(bytes - here.min(bytes)),
     };
-    let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
     let go = |what: &str| {
         let path = format!("/models/local/{what}");
-        move || act(api::send_json(Method::Post, &path, &api::Empty {}), "", turn)
+        move || act(api::send_json(Method::Post, &path, &api::Empty {}), "", refresh)
     };
     rsx! {
         h2 { {words::settings::models::ON_THIS_MACHINE} }
@@ -93,30 +91,25 @@ fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
             div { class: "two", b { "{model.name}" } small { "{about}" } }
             if fetching {
                 progress { max: "{bytes}", value: "{here}", "aria-label": words::settings::models::DOWNLOAD }
-                {press("btn", "square", words::STOP, go("stop"))}
+                {button("btn", "square", words::STOP, go("stop"))}
             } else if !ready {
-                if !declined { {press("btn", "x", words::settings::models::DECLINE, go("decline"))} }
-                {press("btn pri", "download", words::settings::models::fetch(bytes - here.min(bytes)), go("fetch"))}
+                if !declined { {button("btn", "x", words::settings::models::DECLINE, go("decline"))} }
+                {button("btn pri", "download", words::settings::models::fetch(bytes - here.min(bytes)), go("fetch"))}
             }
         }
-        if !obstacle.is_empty() { p { class: "note-line warn", Icon { name: "triangle-alert" } span { "{obstacle}" } } }
+        if let Some(failure) = &model.failure { p { class: "note-line warn", Icon { name: "triangle-alert" } span { {words::settings::models::cannot_run(failure)} } } }
     }
 }
 
-/// How fast the model of this machine is.
-pub(crate) fn pace(model: &LocalModelLine) -> String {
+/// The measured speed of the local model.
+pub(crate) fn speed_text(model: &LocalModelLine) -> String {
     match model.speed {
         None => words::settings::models::NOT_TIMED.into(),
         Some((read, written)) => words::settings::models::speed(read / 100, written / 100),
     }
 }
 
-/// What is said of a model, without where to go: the person is there.
-fn said_here(said: &str) -> String {
-    said.split_inclusive(". ").filter(|sentence| !sentence.contains(words::settings::models::PAGE)).collect()
-}
-
-/// Which model each role gets.
+/// The model of each role.
 fn roles(list: &ModelList) -> Element {
     let app_state = app_state();
     let models = &list.models;
@@ -149,7 +142,7 @@ fn roles(list: &ModelList) -> Element {
     }
 }
 
-/// The models to choose from, with what stands in the way of each.
+/// The models to choose from, disabled where a model cannot be used.
 pub(crate) fn options(models: &[ModelLine], chosen: Option<&str>) -> Element {
     let is_chosen = |model: &ModelLine| chosen == Some(&model.name);
     let other = chosen.filter(|name| !name.is_empty() && !models.iter().any(is_chosen));
@@ -169,7 +162,7 @@ pub(crate) fn options(models: &[ModelLine], chosen: Option<&str>) -> Element {
     }
 }
 
-/// A model with a button that tries it.
+/// A model with a button that tests it.
 #[component]
 fn ModelRow(model: ModelLine) -> Element {
     let mut said = use_signal(String::new);
@@ -178,34 +171,33 @@ fn ModelRow(model: ModelLine) -> Element {
         said.set(words::settings::models::ASKING.into());
         let path = path.clone();
         api::run(async move {
-            let answer: Answer<ModelTried> = api::post(&path, &api::Empty {}).await;
+            let answer: ApiResult<ModelTried> = api::post(&path, &api::Empty {}).await;
             let words = match answer {
                 Ok(tried) => {
                     let paid = tried.micros.map(money).unwrap_or_default();
-                    words::settings::models::tried(tried.ok, tried.millis, &said_here(&tried.words), &paid)
+                    words::settings::models::tried(tried.ok, tried.millis, &tried.words, &paid)
                 }
                 Err(failure) => failure.text(),
             };
             api::update_if_open(said, |said| *said = words);
         });
     };
-    let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
     rsx! {
         li {
             i { class: if model.usable { "dot ready" } else { "dot s" } }
             div { class: "two",
                 b { "{model.name}" }
                 small { {words::settings::models::about_model(&brand(&model.provider), &price(&model), &short(model.context))} }
-                if !obstacle.is_empty() { small { "{obstacle}" } }
+                if let Some(reason) = &model.reason { small { "{reason}" } }
                 if !said.read().is_empty() { small { class: "tried", role: "status", "{said}" } }
             }
-            {press("btn", "", words::TEST, move || test.clone()())}
+            {button("btn", "", words::TEST, move || test.clone()())}
         }
     }
 }
 
-/// What was allowed for more than once.
-fn permissions(grants: &[GrantLine], turn: Signal<u32>) -> Element {
+/// The grants: calls that are allowed in a run or always.
+fn permissions(grants: &[GrantLine], refresh: Signal<u32>) -> Element {
     rsx! {
         p { class: "quiet", {words::settings::models::PERMISSIONS_ABOUT} }
         ul { class: "things",
@@ -218,7 +210,7 @@ fn permissions(grants: &[GrantLine], turn: Signal<u32>) -> Element {
                     }
                     IconButton { icon: "trash-2", label: words::settings::account::revoke(&grant.pattern), onclick: {
                         let grant = grant.grant;
-                        move |_| act(api::delete(&format!("/grants/{grant}")), words::settings::models::PERMISSION_REVOKED, turn)
+                        move |_| act(api::delete(&format!("/grants/{grant}")), words::settings::models::PERMISSION_REVOKED, refresh)
                     } }
                 }
             }

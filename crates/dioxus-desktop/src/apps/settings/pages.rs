@@ -1,4 +1,4 @@
-//! Pages about the person, the look and what is kept.
+//! Pages about the profile, the appearance and storage.
 
 use dioxus::prelude::*;
 use shared_types::wire::Storage;
@@ -8,9 +8,9 @@ use crate::api;
 use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{LoadError, Loading};
 use crate::state::app_state;
 use crate::state::use_changes;
+use crate::widgets::{LoadError, Loading};
 use crate::words;
 
 #[component]

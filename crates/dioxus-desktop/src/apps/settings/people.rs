@@ -4,34 +4,34 @@ use dioxus::prelude::*;
 use shared_types::wire::{Invitation, Invite, Invited};
 
 use super::account::remove;
-use crate::api::{self, Answer};
+use crate::api::{self, ApiResult};
 use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{IconButton, LoadError, Loading, SOME_WORDS};
 use crate::state::app_state;
+use crate::widgets::{IconButton, LoadError, Loading, SOME_WORDS};
 use crate::words;
 
 #[component]
 pub(crate) fn People() -> Element {
     let app_state = app_state();
-    let mut turn = use_signal(|| 0u32);
+    let mut refresh = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
     let mut made = use_signal(|| None::<Invited>);
     let invitations = api::use_fetched::<Vec<Invitation>>(move || {
-        drop(turn.read());
+        drop(refresh.read());
         "/auth/invitations".to_owned()
     });
     let invite = move |event: FormEvent| {
         event.prevent_default();
         let body = Invite { name: name.peek().trim().to_owned() };
         spawn(async move {
-            let answer: Answer<Invited> = api::post("/auth/invitations", &body).await;
+            let answer: ApiResult<Invited> = api::post("/auth/invitations", &body).await;
             match answer {
                 Ok(invited) => {
                     made.set(Some(invited));
                     name.set(String::new());
-                    *turn.write() += 1;
+                    *refresh.write() += 1;
                 }
                 Err(failure) => app_state.report_failure(&failure),
             }
@@ -66,7 +66,7 @@ pub(crate) fn People() -> Element {
                                 label: words::settings::account::withdraw(&invitation.name),
                                 onclick: move |_| {
                                     made.set(None);
-                                    remove(format!("/auth/invitations/{}", dom::encode(&invitation.id)), words::settings::account::INVITATION_WITHDRAWN, turn);
+                                    remove(format!("/auth/invitations/{}", dom::encode(&invitation.id)), words::settings::account::INVITATION_WITHDRAWN, refresh);
                                 },
                             }
                         }

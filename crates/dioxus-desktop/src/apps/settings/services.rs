@@ -1,5 +1,5 @@
-//! Settings, Services: MCP servers and their tools, who searches the web, and where spans go. All of it is set up in
-//! `choir.toml`; here it is seen, tried, and given its keys.
+//! Settings, Services: MCP servers and their tools, web search, and telemetry. They are configured in `choir.toml`; this
+//! page shows and tests them and sets their keys.
 
 use dioxus::prelude::*;
 use shared_types::wire::{
@@ -9,21 +9,21 @@ use shared_types::wire::{
 
 use super::keys::{Key, brand, known};
 use super::reading::use_read;
-use crate::api::{self, Answer, Method};
+use crate::api::{self, ApiResult, Method};
 use crate::change_log::Change;
 use crate::dom;
 use crate::format::role_name;
 use crate::icons::Icon;
-use crate::parts::{LoadError, Loading, either, press};
 use crate::state::app_state;
+use crate::widgets::{LoadError, Loading, button, choose_text};
 use crate::words;
 
 #[component]
 pub(crate) fn Services() -> Element {
-    let turn = use_signal(|| 0u32);
-    let servers = use_read::<Vec<ToolServerLine>>("/mcp", Change::is_of_tool_call, turn);
-    let services = use_read::<ServiceList>("/services", |_| false, turn);
-    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, turn);
+    let refresh = use_signal(|| 0u32);
+    let servers = use_read::<Vec<ToolServerLine>>("/mcp", Change::is_of_tool_call, refresh);
+    let services = use_read::<ServiceList>("/services", |_| false, refresh);
+    let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, refresh);
     let (servers, services, keys) = match (&*servers.read(), &*services.read(), &*keys.read()) {
         (Some(Err(failure)), _, _) | (_, Some(Err(failure)), _) | (_, _, Some(Err(failure))) => {
             return rsx! { LoadError { failure: failure.clone() } };
@@ -40,11 +40,11 @@ pub(crate) fn Services() -> Element {
             Example { said: words::settings::services::NO_MCP_SERVERS, text: words::settings::services::MCP_EXAMPLE }
         }
         for server in servers {
-            Server { key: "{server.name}", keys: keys.clone(), server, turn }
+            Server { key: "{server.name}", keys: keys.clone(), server, refresh }
         }
         h2 { {words::settings::services::WEB_SEARCH} }
         if let Some(search) = services.search {
-            Search { search, keys, turn }
+            Search { search, keys, refresh }
         } else {
             Example { said: words::settings::services::NO_SEARCH, text: words::settings::services::SEARCH_EXAMPLE }
         }
@@ -53,33 +53,33 @@ pub(crate) fn Services() -> Element {
     }
 }
 
-/// What is not there yet, and the lines that set it up.
+/// A service that is not configured, and the lines that configure it.
 #[component]
 fn Example(said: &'static str, text: &'static str) -> Element {
     rsx! {
         p { class: "quiet", "{said}" }
         div { class: "example",
             pre { class: "output", tabindex: "0", "aria-label": words::settings::services::EXAMPLE, "{text}" }
-            {press("btn", "copy", words::COPY, move || dom::copy(text))}
+            {button("btn", "copy", words::COPY, move || dom::copy(text))}
         }
     }
 }
 
-/// The keys of the vault that something is given.
-fn needed(names: &[String], keys: &[KeyEntry], turn: Signal<u32>) -> Element {
+/// The keys that a service needs.
+fn required_keys(names: &[String], keys: &[KeyEntry], refresh: Signal<u32>) -> Element {
     rsx! {
         if !names.is_empty() {
             ul { class: "things",
                 for provider in names.iter().cloned() {
-                    Key { key: "{provider}", known: known(keys, &provider), provider, turn }
+                    Key { key: "{provider}", known: known(keys, &provider), provider, refresh }
                 }
             }
         }
     }
 }
 
-/// How a server stands: in a word, how that looks, and what a press does about it.
-fn standing(server: &ToolServerLine) -> (&'static str, &'static str, &'static str) {
+/// The state of a server: its name, its class, and the label of the button.
+fn server_state(server: &ToolServerLine) -> (&'static str, &'static str, &'static str) {
     match (server.state, server.kind) {
         (ToolServerState::Up, ToolServerKind::Address) => {
             (words::settings::services::CONNECTED, "chip ok", words::settings::services::CONNECT_AGAIN)
@@ -99,7 +99,7 @@ fn standing(server: &ToolServerLine) -> (&'static str, &'static str, &'static st
 
 /// An MCP server with its tools.
 #[component]
-fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element {
+fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> Element {
     let app_state = app_state();
     let mut busy = use_signal(|| false);
     let title = server.name.clone();
@@ -115,40 +115,39 @@ fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Ele
                 app_state.report_failure(&failure);
             }
             busy.set(false);
-            *turn.write() += 1;
+            *refresh.write() += 1;
         });
     };
-    let (word, class, verb) = standing(&server);
-    let word = either(busy(), words::settings::services::STARTING, word);
+    let (word, class, verb) = server_state(&server);
+    let word = choose_text(busy(), words::settings::services::STARTING, word);
     let is_far = server.kind == ToolServerKind::Address;
-    let kind = either(is_far, words::settings::services::ADDRESS, words::settings::services::PROGRAM);
+    let kind = choose_text(is_far, words::settings::services::ADDRESS, words::settings::services::PROGRAM);
     let roles: Vec<String> = server.roles.iter().map(|role| role_name(role)).collect();
     rsx! {
         div { class: "local", role: "group", "aria-label": words::settings::services::mcp_server(&title),
-            Icon { name: either(is_far, "link", "box") }
+            Icon { name: choose_text(is_far, "link", "box") }
             div { class: "two",
                 b { "{title}" span { class, role: "status", "{word}" } }
                 small { {words::settings::services::way(kind)} code { "{server.way}" } }
                 small { {words::settings::services::for_roles(&roles)} }
             }
             // It stays where the keyboard is, so it is never taken away.
-            button { class: "btn", r#type: "button", "aria-disabled": busy().to_string(), "aria-label": words::settings::services::verb_on(verb, &title), onclick: again, {either(busy(), words::settings::services::STARTING_BUTTON, verb)} }
-            if let Some(trouble) = server.trouble.as_ref().filter(|_| !busy()) {
-                p { class: "note-line bad", Icon { name: "triangle-alert" } span { "{trouble}" } }
+            button { class: "btn", r#type: "button", "aria-disabled": busy().to_string(), "aria-label": words::settings::services::verb_on(verb, &title), onclick: again, {choose_text(busy(), words::settings::services::STARTING_BUTTON, verb)} }
+            if let Some(problem) = server.trouble.as_ref().filter(|_| !busy()) {
+                p { class: "note-line bad", Icon { name: "triangle-alert" } span { "{problem}" } }
             }
-            {tools(&title, &server.tools)}
-            {needed(&server.keys, &keys, turn)}
+            {tools(&server.tools)}
+            {required_keys(&server.keys, &keys, refresh)}
         }
     }
 }
 
 /// The tools of a server, each with whether it asks first.
-fn tools(server: &str, tools: &[ToolLine]) -> Element {
+fn tools(tools: &[ToolLine]) -> Element {
     if tools.is_empty() {
         return rsx! { small { class: "quiet", {words::settings::services::TOOLS_UNKNOWN} } };
     }
     let reading = tools.iter().filter(|tool| tool.reads_only).count() as u64;
-    let own = format!("(by the server {server}) ");
     rsx! {
         details { class: "opens",
             summary { {words::settings::services::tools(tools.len() as u64, reading)} }
@@ -161,7 +160,7 @@ fn tools(server: &str, tools: &[ToolLine]) -> Element {
                         } else {
                             span { class: "chip warn", {words::settings::services::ASKS_FIRST} }
                         }
-                        p { class: "quiet", {tool.description.strip_prefix(&*own).unwrap_or_default()} }
+                        p { class: "quiet", "{tool.own_description}" }
                     }
                 }
             }
@@ -169,15 +168,15 @@ fn tools(server: &str, tools: &[ToolLine]) -> Element {
     }
 }
 
-/// Who searches the web, with a button that tries it.
+/// The web search, with a button that tests it.
 #[component]
-fn Search(search: SearchLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element {
+fn Search(search: SearchLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> Element {
     let said = use_signal(String::new);
     let test = move || {
         let mut said = said;
         said.set(words::settings::services::SEARCHING.into());
         spawn(async move {
-            let answer: Answer<SearchTried> = api::post("/services/search/test", &api::Empty {}).await;
+            let answer: ApiResult<SearchTried> = api::post("/services/search/test", &api::Empty {}).await;
             said.set(match answer {
                 Ok(tried) if tried.ok => {
                     words::settings::services::search_answered(tried.millis, tried.results)
@@ -190,7 +189,7 @@ fn Search(search: SearchLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element
         });
     };
     let needs: Vec<String> = search.key.clone().into_iter().collect();
-    let free = either(needs.is_empty(), words::settings::services::NEEDS_NO_KEY, "");
+    let free = choose_text(needs.is_empty(), words::settings::services::NEEDS_NO_KEY, "");
     rsx! {
         div { class: "local", role: "group", "aria-label": words::settings::services::WEB_SEARCH,
             Icon { name: "search" }
@@ -198,19 +197,19 @@ fn Search(search: SearchLine, keys: Vec<KeyEntry>, turn: Signal<u32>) -> Element
                 b { {brand(&search.provider)} }
                 small { code { "{search.address}" } "{free}" }
             }
-            {press("btn", "", words::TEST, test)}
+            {button("btn", "", words::TEST, test)}
             p { class: "said", role: "status", "{said}" }
-            {needed(&needs, &keys, turn)}
+            {required_keys(&needs, &keys, refresh)}
         }
     }
 }
 
-/// Where spans go.
+/// Where spans are sent.
 fn telemetry(line: Option<&TelemetryLine>) -> Element {
     let Some(line) = line else {
         return rsx! { Example { said: words::settings::services::NO_TELEMETRY, text: words::settings::services::TELEMETRY_EXAMPLE } };
     };
-    let contents = either(
+    let contents = choose_text(
         line.contents,
         words::settings::services::WITH_CONTENTS,
         words::settings::services::WITHOUT_CONTENTS,

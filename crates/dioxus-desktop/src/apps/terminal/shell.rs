@@ -1,5 +1,5 @@
-//! One shell and its screen: what it writes goes to the screen in order and once, what is typed goes back, and what
-//! has been shown is reported, so that the server sends only a little ahead of it.
+//! One shell and its screen. Output is shown in order and once, input is sent to the shell, and the number of bytes shown
+//! is reported, so that the server sends only a little ahead.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use web_sys::HtmlElement;
 
 use crate::connection::{self, FromTerminal};
 use crate::icons::Icon;
-use crate::js_parts::TerminalScreen;
+use crate::js_modules::TerminalScreen;
 use crate::state::{AppState, app_state};
 use crate::words;
 
-/// Reports of what was shown are put together up to here.
+/// Bytes that are shown before the next report.
 const REPORT: u64 = 16 << 10;
 
-/// What the callbacks of one shell share.
+/// The state that the callbacks of one shell share.
 #[derive(Default)]
 struct ShellConnection {
     screen: RefCell<Option<TerminalScreen>>,
@@ -47,7 +47,7 @@ impl ShellConnection {
         self.with(|screen| resize(terminal, screen.size()));
     }
 
-    /// The server goes on from here. What it no longer keeps is missing, so the screen begins anew.
+    /// The server continues from `offset`. If earlier output is missing, the screen is cleared first.
     fn attached(&self, offset: u64, written: u64) {
         self.replayed.set(written);
         if offset != self.heard.replace(offset) {
@@ -94,7 +94,7 @@ pub(super) fn Shell(
 ) -> Element {
     let app_state = app_state();
     let wire = use_hook(|| Rc::new(ShellConnection::default()));
-    let mut trouble = use_signal(|| None::<String>);
+    let mut error = use_signal(|| None::<String>);
     let ending = {
         let wire = wire.clone();
         move || {
@@ -130,12 +130,12 @@ pub(super) fn Shell(
                 let Ok(element) = event.data().as_web_event().dyn_into::<HtmlElement>() else { return };
                 spawn(async move {
                     if let Err(absent) = open(app_state, window, terminal, &element, &wire, ended).await {
-                        trouble.set(Some(absent));
+                        error.set(Some(absent));
                     }
                 });
             },
         }
-        if let Some(text) = trouble() {
+        if let Some(text) = error() {
             div { class: "bar bad", role: "alert", hidden: !front, Icon { name: "triangle-alert" } span { "{text}" } }
         } else if over {
             div { class: "bar", role: "status", hidden: !front,

@@ -1,5 +1,4 @@
-//! What the timeline knows of a command: how it ended, what it printed, what it reached; and how one that waits or
-//! runs is settled.
+//! A command in the timeline: its exit, its output, its network requests, and the buttons that stop, accept or discard it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,26 +10,26 @@ use shared_types::wire::{
 };
 use shared_types::{OpId, TerminalId};
 
-use crate::api::{self, Answer, Method};
+use crate::api::{self, ApiResult, Method};
 use crate::connection::{self, FromTerminal};
 use crate::icons::Icon;
-use crate::parts::either;
-use crate::state::{AppState, Offer, app_state};
+use crate::state::{AppState, ToastAction, app_state};
+use crate::widgets::choose_text;
 use crate::words;
 
-/// Lines of output that are shown until the person asks for all.
+/// Lines of output that are shown at first.
 const FIRST_LINES: usize = 14;
-/// What is kept of output that comes while the person looks.
+/// Bytes of live output that are kept.
 const LIVE: usize = 64 << 10;
 
-/// How a command stands, in a word, and how that looks.
+/// The state of a command, as a chip.
 #[component]
-pub(super) fn Badge(call: CallRow) -> Element {
-    let code = call.code.unwrap_or_default();
+pub(super) fn CallBadge(call: CallRow) -> Element {
     let class = match call.status {
         CallStatus::Running => "chip run",
         CallStatus::Held => "chip warn",
-        CallStatus::Exited if code == 0 => "chip ok",
+        CallStatus::Exited if call.code == Some(0) => "chip ok",
+        CallStatus::Exited if call.code.is_none() => "chip",
         CallStatus::Discarded => "chip",
         CallStatus::Exited
         | CallStatus::Killed
@@ -39,9 +38,10 @@ pub(super) fn Badge(call: CallRow) -> Element {
         | CallStatus::Interrupted => "chip bad",
     };
     let text = match call.status {
-        CallStatus::Exited => words::timeline::exit(code),
-        CallStatus::Held if call.code.is_some() => words::timeline::dry_run_exit(code),
-        CallStatus::Held => words::timeline::DRY_RUN.into(),
+        CallStatus::Exited => call.code.map_or_else(|| words::timeline::EXITED.into(), words::timeline::exit),
+        CallStatus::Held => {
+            call.code.map_or_else(|| words::timeline::DRY_RUN.into(), words::timeline::dry_run_exit)
+        }
         CallStatus::Running => words::timeline::RUNNING.into(),
         CallStatus::Killed => words::timeline::KILLED.into(),
         CallStatus::Stopped => words::timeline::STOPPED.into(),
@@ -54,20 +54,20 @@ pub(super) fn Badge(call: CallRow) -> Element {
     }
 }
 
-/// What there is a limit of.
-fn word(limit: StopReason) -> &'static str {
-    match limit {
-        StopReason::Cancelled => words::timeline::PATIENCE,
-        StopReason::Time => words::timeline::TIME,
-        StopReason::Memory => words::timeline::MEMORY,
-        StopReason::Processes => words::timeline::PROCESSES,
-        StopReason::Disk => words::timeline::DISK_SPACE,
-        StopReason::Output => words::timeline::OUTPUT_LIMIT,
-        StopReason::Files => words::timeline::FILES,
+/// The name of a limit; a cancelled command met none.
+fn limit_name(reason: StopReason) -> Option<&'static str> {
+    match reason {
+        StopReason::Cancelled => None,
+        StopReason::Time => Some(words::timeline::TIME),
+        StopReason::Memory => Some(words::timeline::MEMORY),
+        StopReason::Processes => Some(words::timeline::PROCESSES),
+        StopReason::Disk => Some(words::timeline::DISK_SPACE),
+        StopReason::Output => Some(words::timeline::OUTPUT_LIMIT),
+        StopReason::Files => Some(words::timeline::FILES),
     }
 }
 
-/// How it ended, in a sentence.
+/// How a command ended, as a sentence.
 fn ending(call: &CallDetails) -> String {
     match &call.status {
         None if call.held.is_some() => {
@@ -76,17 +76,19 @@ fn ending(call: &CallDetails) -> String {
         None => words::timeline::RUNS.into(),
         Some(ToolStatus::Exited { code }) => words::timeline::exit_code(*code),
         Some(ToolStatus::Killed { signal }) => words::timeline::killed_by(*signal),
-        Some(ToolStatus::Stopped { why: StopReason::Cancelled }) => words::timeline::YOU_STOPPED_IT.into(),
-        Some(ToolStatus::Stopped { why }) => words::timeline::stopped_at(word(*why)),
+        Some(ToolStatus::Stopped { why }) => match limit_name(*why) {
+            None => words::timeline::YOU_STOPPED_IT.into(),
+            Some(limit) => words::timeline::stopped_at(limit),
+        },
         Some(ToolStatus::Failed { reason }) => words::timeline::did_not_run(reason),
         Some(ToolStatus::Interrupted { reason }) => words::timeline::interrupted(reason),
         Some(ToolStatus::Discarded) => words::timeline::YOU_DISCARDED_IT.into(),
     }
 }
 
-/// Everything but the changes.
+/// The result and the output of a command; its changes are shown apart.
 #[component]
-pub(super) fn About(op: OpId, call: CallDetails) -> Element {
+pub(super) fn CallInfo(op: OpId, call: CallDetails) -> Element {
     let report = call.report.clone().unwrap_or_default();
     let mut facts = vec![ending(&call)];
     if report.millis > 0 {
@@ -95,11 +97,11 @@ pub(super) fn About(op: OpId, call: CallDetails) -> Element {
             long => format!("{}.{} s", long / 1000, long % 1000 / 100),
         });
     }
-    if !report.limits.is_empty() && !matches!(call.status, Some(ToolStatus::Stopped { .. })) {
-        let limits: Vec<&str> = report.limits.iter().map(|limit| word(*limit)).collect();
+    let limits: Vec<&str> = report.limits.iter().filter_map(|limit| limit_name(*limit)).collect();
+    if !limits.is_empty() && !matches!(call.status, Some(ToolStatus::Stopped { .. })) {
         facts.push(words::timeline::met_limits(&limits));
     }
-    facts.push(either(call.network, words::timeline::WITH_NETWORK, words::timeline::NO_NETWORK).into());
+    facts.push(choose_text(call.network, words::timeline::WITH_NETWORK, words::timeline::NO_NETWORK).into());
     let running = call.status.is_none() && call.held.is_none();
     rsx! {
         p { class: "quiet", {facts.join(" · ")} }
@@ -119,7 +121,7 @@ pub(super) fn About(op: OpId, call: CallDetails) -> Element {
                 for request in &call.requests {
                     li {
                         span { class: if request.verdict == RequestVerdict::Allowed { "chip ok" } else { "chip bad" },
-                            {either(request.verdict == RequestVerdict::Allowed, words::timeline::ALLOWED, words::timeline::REFUSED)}
+                            {choose_text(request.verdict == RequestVerdict::Allowed, words::timeline::ALLOWED, words::timeline::REFUSED)}
                         }
                         code { "{request.method} {request.host}:{request.port}" }
                         if let Some(reason) = &request.reason { span { class: "quiet", "{reason}" } }
@@ -130,15 +132,15 @@ pub(super) fn About(op: OpId, call: CallDetails) -> Element {
     }
 }
 
-/// What the person does with a command that runs or waits.
+/// What the person can do with a command that runs, or with a dry run that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Settlement {
+enum CommandAction {
     Accept,
     Discard,
     Stop,
 }
 
-impl Settlement {
+impl CommandAction {
     fn route(self) -> &'static str {
         match self {
             Self::Accept => "accept",
@@ -148,36 +150,36 @@ impl Settlement {
     }
 }
 
-/// The buttons of a command that runs or waits.
+/// The buttons for these actions.
 #[component]
-pub(super) fn Settle(op: OpId, held: bool) -> Element {
+pub(super) fn CommandButtons(op: OpId, held: bool) -> Element {
     let app_state = app_state();
-    let act = move |settlement: Settlement| {
+    let act = move |action: CommandAction| {
         api::run(async move {
-            let path = format!("/commands/{op}/{}", settlement.route());
-            match (api::send_json(Method::Post, &path, &api::Empty {}).await, settlement) {
-                (Ok(()), Settlement::Accept) => {
-                    app_state.toast(words::timeline::KEPT, false, Offer::Undo(op))
+            let path = format!("/commands/{op}/{}", action.route());
+            match (api::send_json(Method::Post, &path, &api::Empty {}).await, action) {
+                (Ok(()), CommandAction::Accept) => {
+                    app_state.toast(words::timeline::KEPT, false, ToastAction::Undo(op))
                 }
-                (Ok(()), Settlement::Discard) => {
-                    app_state.toast(words::timeline::THROWN_AWAY, false, Offer::Nothing)
+                (Ok(()), CommandAction::Discard) => {
+                    app_state.toast(words::timeline::THROWN_AWAY, false, ToastAction::Nothing)
                 }
-                (Ok(()), Settlement::Stop) => {}
+                (Ok(()), CommandAction::Stop) => {}
                 (Err(failure), _) => app_state.report_failure(&failure),
             }
         });
     };
     rsx! {
         if held {
-            button { class: "btn pri", onclick: move |_| act(Settlement::Accept), Icon { name: "check" } {words::timeline::ACCEPT} }
-            button { class: "btn", onclick: move |_| act(Settlement::Discard), Icon { name: "x" } {words::timeline::DISCARD} }
+            button { class: "btn pri", onclick: move |_| act(CommandAction::Accept), Icon { name: "check" } {words::timeline::ACCEPT} }
+            button { class: "btn", onclick: move |_| act(CommandAction::Discard), Icon { name: "x" } {words::timeline::DISCARD} }
         } else {
-            button { class: "btn", onclick: move |_| act(Settlement::Stop), Icon { name: "square" } {words::STOP} }
+            button { class: "btn", onclick: move |_| act(CommandAction::Stop), Icon { name: "square" } {words::STOP} }
         }
     }
 }
 
-/// What a command printed, as it was kept.
+/// The stored output of a command.
 #[component]
 fn Printed(hash: String) -> Element {
     let mut all = use_signal(|| false);
@@ -203,7 +205,7 @@ fn Printed(hash: String) -> Element {
     }
 }
 
-/// What a command prints while it runs.
+/// The live output of a command.
 #[component]
 fn Live(op: OpId) -> Element {
     let mut text = use_signal(String::new);
@@ -267,7 +269,7 @@ pub(crate) fn start(app_state: AppState, line: &str, dry: bool) {
     let run = RunCommand { argv, dry, ..RunCommand::default() };
     let body = StartCommand { run, command: Some(crate::ids::command()), op: Some(op) };
     api::run(async move {
-        let answer: Answer<StartedCommand> = api::post("/commands", &body).await;
+        let answer: ApiResult<StartedCommand> = api::post("/commands", &body).await;
         match (answer, crate::app_list::find("timeline")) {
             (Ok(_), Some(app)) => app_state.open(app, Some(&op.to_string())),
             (Ok(_), None) => {}

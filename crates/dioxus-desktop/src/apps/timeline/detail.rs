@@ -1,25 +1,25 @@
-//! One operation in full: who, when, and what it changed.
+//! One operation in full: author, time and changes.
 
 use dioxus::prelude::*;
 use shared_types::OpId;
 use shared_types::wire::OperationDetail;
 
-use super::Log;
-use super::command::{About, Badge, Settle};
+use super::command::{CallBadge, CallInfo, CommandButtons};
+use super::{OperationList, row_title};
 use crate::api;
 use crate::clock;
 use crate::icons::Icon;
-use crate::parts::{Changes, IconButton, LoadError, Loading, author, either};
 use crate::state::app_state;
 use crate::state::use_changes;
 use crate::undo;
-use crate::undo_plan::{Plan, Target, Way};
+use crate::undo_plan::{RevertKind, RevertPlan, RevertTarget};
+use crate::widgets::{Changes, IconButton, LoadError, Loading, author, choose_text};
 use crate::words;
 
 #[component]
-pub(crate) fn Detail(log: Log, op: OpId) -> Element {
+pub(crate) fn Detail(list: OperationList, op: OpId) -> Element {
     let app_state = app_state();
-    let mut chosen = log.chosen;
+    let mut chosen = list.chosen;
     let changes = use_changes(move |change| change.is_of_operation(op));
     let detail = api::use_fetched::<OperationDetail>(move || {
         drop(changes.read());
@@ -32,33 +32,33 @@ pub(crate) fn Detail(log: Log, op: OpId) -> Element {
         Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
         Some(Ok(detail)) => {
             let row = detail.operation.clone();
-            let way = if row.undone { Way::Redo } else { Way::Undo };
-            let title = log.title(&row);
-            let plan = Plan::Revert { way, target: Target::Op(op), label: title.clone() };
+            let kind = if row.undone { RevertKind::Redo } else { RevertKind::Undo };
+            let title = row_title(&row);
+            let plan = RevertPlan::Revert { kind, target: RevertTarget::Op(op), label: title.clone() };
             let open = detail.call.as_ref().filter(|call| call.status.is_none());
-            let restore = Plan::Restore { seq: row.last, label: words::quoted(&title) };
+            let restore = RevertPlan::Restore { seq: row.last, label: words::quoted(&title) };
             rsx! {
                 h3 {
                     if let Some(call) = row.call {
                         code { "{title}" }
-                        Badge { call }
+                        CallBadge { call }
                     } else {
                         "{title}"
                     }
                 }
                 p { class: "quiet meta", i { class: author(row.source, &row.actor) } {words::timeline::about(&row.actor, &clock::full(row.ts), row.first, row.last)} }
                 div { class: "acts",
-                    if let Some(call) = open { Settle { op, held: call.held.is_some() } }
+                    if let Some(call) = open { CommandButtons { op, held: call.held.is_some() } }
                     if row.reversible || row.undone {
-                        button { class: "btn", onclick: move |_| undo::ask(app_state, plan.clone()), Icon { name: either(way == Way::Undo, "undo-2", "redo-2") } "{way.verb()}" }
+                        button { class: "btn", onclick: move |_| undo::open_dialog(app_state, plan.clone()), Icon { name: choose_text(kind == RevertKind::Undo, "undo-2", "redo-2") } "{kind.verb()}" }
                     }
                     if open.is_none() {
-                        button { class: "btn", onclick: move |_| undo::ask(app_state, restore.clone()), Icon { name: "rotate-ccw" } {words::RESTORE_TO_HERE} }
+                        button { class: "btn", onclick: move |_| undo::open_dialog(app_state, restore.clone()), Icon { name: "rotate-ccw" } {words::RESTORE_TO_HERE} }
                         button { class: "btn ghost", onclick: move |_| super::scrub::look(app_state, row.last), Icon { name: "eye" } {words::timeline::LOOK} }
                     }
                 }
                 if let Some(call) = detail.call.clone() {
-                    About { op, call }
+                    CallInfo { op, call }
                 }
                 Changes { changes: detail.changes.clone(), total: detail.total, notes: detail.notes.clone() }
             }

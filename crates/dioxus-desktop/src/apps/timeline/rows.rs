@@ -1,43 +1,43 @@
-//! The rows in sight, at one height, over a space as tall as all of them.
+//! The visible rows, all of one height, in a scrolled space as tall as all rows.
 
 use dioxus::prelude::*;
 use shared_types::wire::Operation;
 
-use super::Log;
+use super::{OperationList, row_title};
 use crate::clock;
 use crate::dom;
 use crate::icons::Icon;
 use crate::menu::{Item, Menu};
-use crate::parts::{Empty, author, either};
 use crate::state::app_state;
 use crate::undo;
-use crate::undo_plan::{Plan, Target, Way};
+use crate::undo_plan::{RevertKind, RevertPlan, RevertTarget};
+use crate::widgets::{Empty, author, choose_text};
 use crate::words;
 
-pub(crate) const ROW: usize = 52;
-const SPARE: usize = 8;
-/// Browsers draw nothing beyond some height; rows past it are reached by the filters.
+pub(crate) const ROW_HEIGHT: usize = 52;
+const OVERSCAN_ROWS: usize = 8;
+/// Pixels; browsers render nothing below some height. Older rows are reached with the filters.
 const TALLEST: usize = 15_000_000;
 
 #[component]
-pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
+pub(crate) fn Rows(list: OperationList, top: Signal<usize>) -> Element {
     let mut top = top;
     let mut tall = use_signal(|| 900usize);
-    let total = *log.total.read() as usize;
-    let first = (top() / ROW).saturating_sub(SPARE).min(total);
-    let last = ((top() + tall()) / ROW + SPARE).min(total);
+    let total = *list.total.read() as usize;
+    let first = (top() / ROW_HEIGHT).saturating_sub(OVERSCAN_ROWS).min(total);
+    let last = ((top() + tall()) / ROW_HEIGHT + OVERSCAN_ROWS).min(total);
     use_effect(move || {
-        let first = (top() / ROW).saturating_sub(SPARE);
-        let last = (top() + tall()) / ROW + SPARE;
-        let total = *log.total.read() as usize;
+        let first = (top() / ROW_HEIGHT).saturating_sub(OVERSCAN_ROWS);
+        let last = (top() + tall()) / ROW_HEIGHT + OVERSCAN_ROWS;
+        let total = *list.total.read() as usize;
         if total > 0 {
-            log.want(first.min(total - 1), last.min(total - 1));
+            list.ensure_loaded(first.min(total - 1), last.min(total - 1));
         }
     });
-    let height = (total * ROW).min(TALLEST);
-    let mut chosen = log.chosen;
+    let height = (total * ROW_HEIGHT).min(TALLEST);
+    let mut chosen = list.chosen;
     let keydown = move |event: KeyboardEvent| {
-        let at = (0..total).take(5000).find(|i| log.row(*i).map(|o| o.op) == *chosen.peek());
+        let at = (0..total).take(5000).find(|i| list.row(*i).map(|o| o.op) == *chosen.peek());
         let next = match dom::key(&event).as_str() {
             "ArrowDown" => at.map_or(0, |i| i + 1),
             "ArrowUp" => at.map_or(0, |i| i.saturating_sub(1)),
@@ -48,7 +48,7 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
             _ => return,
         };
         event.prevent_default();
-        if let Some(row) = log.row(next) {
+        if let Some(row) = list.row(next) {
             chosen.set(Some(row.op));
         }
     };
@@ -61,7 +61,7 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
             onkeydown: keydown,
             onscroll: move |event| {
                 let now = event.data().scroll_top().max(0.0) as usize;
-                if top.peek().abs_diff(now) >= ROW / 2 {
+                if top.peek().abs_diff(now) >= ROW_HEIGHT / 2 {
                     top.set(now);
                     tall.set(event.data().client_height().max(0) as usize);
                 }
@@ -70,10 +70,10 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
                 Empty { icon: "history", title: words::timeline::NOTHING_HERE, p { {words::timeline::NOTHING_HERE_MORE} } }
             }
             div { class: "space", height: "{height}px",
-                div { class: "slab", top: "{first * ROW}px",
+                div { class: "slab", top: "{first * ROW_HEIGHT}px",
                     for index in first..last {
-                        if let Some(row) = log.row(index) {
-                            Row { key: "{row.op}", on: *chosen.read() == Some(row.op), log, row }
+                        if let Some(row) = list.row(index) {
+                            Row { key: "{row.op}", on: *chosen.read() == Some(row.op), list, row }
                         } else {
                             div { key: "{index}", class: "op blank", i { class: "dot" } }
                         }
@@ -84,7 +84,7 @@ pub(crate) fn Rows(log: Log, top: Signal<usize>) -> Element {
     }
 }
 
-/// What a row says below its label.
+/// The second line of a row.
 fn about(row: &Operation) -> String {
     let mut parts = Vec::new();
     if row.files > 0 {
@@ -103,15 +103,15 @@ fn about(row: &Operation) -> String {
 }
 
 #[component]
-fn Row(log: Log, row: Operation, on: bool) -> Element {
+fn Row(list: OperationList, row: Operation, on: bool) -> Element {
     let mut app_state = app_state();
-    let mut chosen = log.chosen;
+    let mut chosen = list.chosen;
     let (op, seq) = (row.op, row.last);
-    let way = if row.undone { Way::Redo } else { Way::Undo };
+    let kind = if row.undone { RevertKind::Redo } else { RevertKind::Undo };
     let can = row.reversible || row.undone;
-    let title = log.title(&row);
-    let plan = Plan::Revert { way, target: Target::Op(op), label: title.clone() };
-    let restore = Plan::Restore { seq, label: words::quoted(&title) };
+    let title = row_title(&row);
+    let plan = RevertPlan::Revert { kind, target: RevertTarget::Op(op), label: title.clone() };
+    let restore = RevertPlan::Restore { seq, label: words::quoted(&title) };
     let (menu_plan, menu_restore) = (plan.clone(), restore.clone());
     let class = format!("op {} {}", if on { "on" } else { "" }, if row.undone { "undone" } else { "" });
     rsx! {
@@ -128,10 +128,10 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                 let mut items = Vec::new();
                 if can {
                     let plan = menu_plan.clone();
-                    items.push(Item::new(if way == Way::Undo { "undo-2" } else { "redo-2" }, words::timeline::ask_first(way.verb()), move || undo::ask(app_state, plan.clone())));
+                    items.push(Item::new(if kind == RevertKind::Undo { "undo-2" } else { "redo-2" }, words::timeline::ask_first(kind.verb()), move || undo::open_dialog(app_state, plan.clone())));
                 }
                 let restore = menu_restore.clone();
-                items.push(Item::new("rotate-ccw", words::timeline::RESTORE_TO_HERE_ASK, move || undo::ask(app_state, restore.clone())));
+                items.push(Item::new("rotate-ccw", words::timeline::RESTORE_TO_HERE_ASK, move || undo::open_dialog(app_state, restore.clone())));
                 items.push(Item::new("eye", words::timeline::LOOK_AT_DESKTOP, move || super::scrub::look(app_state, seq)));
                 app_state.menu.set(Some(Menu::at(at.x, at.y, items)));
             },
@@ -141,7 +141,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                     if let Some(call) = row.call {
                         Icon { name: "square-terminal" }
                         code { "{title}" }
-                        super::command::Badge { call }
+                        super::command::CallBadge { call }
                     } else {
                         "{title}"
                     }
@@ -155,13 +155,13 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                     if can {
                         button {
                             class: "btn small",
-                            "aria-label": words::timeline::verb_on(way.verb(), &title),
+                            "aria-label": words::timeline::verb_on(kind.verb(), &title),
                             onclick: move |event| {
                                 event.stop_propagation();
-                                undo::ask(app_state, plan.clone());
+                                undo::open_dialog(app_state, plan.clone());
                             },
-                            Icon { name: either(way == Way::Undo, "undo-2", "redo-2") }
-                            "{way.verb()}"
+                            Icon { name: choose_text(kind == RevertKind::Undo, "undo-2", "redo-2") }
+                            "{kind.verb()}"
                         }
                     }
                     button {
@@ -170,7 +170,7 @@ fn Row(log: Log, row: Operation, on: bool) -> Element {
                         title: words::RESTORE_TO_HERE,
                         onclick: move |event| {
                             event.stop_propagation();
-                            undo::ask(app_state, restore.clone());
+                            undo::open_dialog(app_state, restore.clone());
                         },
                         Icon { name: "rotate-ccw" }
                     }

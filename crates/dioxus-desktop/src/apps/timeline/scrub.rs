@@ -6,10 +6,10 @@ use dioxus::prelude::*;
 use shared_types::wire::{DesktopState, Operation};
 use shared_types::{Seq, WindowId};
 
-use super::Log;
-use crate::api::{self, Answer};
-use crate::parts::author;
+use super::OperationList;
+use crate::api::{self, ApiResult};
 use crate::state::{AppState, app_state};
+use crate::widgets::author;
 use crate::words;
 use crate::{clock, ids};
 
@@ -19,7 +19,7 @@ const STEPS: u64 = 1000;
 /// Shows the desktop as it was.
 pub(crate) fn look(mut app_state: AppState, seq: Seq) {
     api::run(async move {
-        let state: Answer<DesktopState> = api::get(&format!("/state?at={seq}")).await;
+        let state: ApiResult<DesktopState> = api::get(&format!("/state?at={seq}")).await;
         match state {
             Ok(state) => app_state.past.set(Some(Rc::new(state))),
             Err(failure) => app_state.report_failure(&failure),
@@ -34,19 +34,19 @@ fn height(row: &Operation) -> u32 {
 }
 
 #[component]
-pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
+pub(crate) fn Scrub(list: OperationList, window: WindowId) -> Element {
     let mut app_state = app_state();
     let now = *app_state.seq.read();
     let mut at = use_signal(|| None::<u64>);
     let mut asked = use_signal(|| 0u64);
-    // Coming back to now by any way puts the knob back too.
+    // However the person returns to the present, the slider follows.
     use_effect(move || {
         if app_state.past.read().is_none() && at.peek().is_some() {
             at.set(None);
         }
     });
     let mut marks: Vec<Operation> =
-        log.pages.read().get(&0).map(|rows| rows.iter().take(MARKS).cloned().collect()).unwrap_or_default();
+        list.pages.read().get(&0).map(|rows| rows.iter().take(MARKS).cloned().collect()).unwrap_or_default();
     marks.reverse();
     let (first, from) = match marks.first() {
         Some(row) => (row.first.0.saturating_sub(1), clock::when(row.ts)),
@@ -56,7 +56,7 @@ pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
     let value = at().map_or(STEPS, |seq| seq.saturating_sub(first) * STEPS / span);
     let label = match at() {
         Some(seq) => words::timeline::at_event(seq),
-        None => words::timeline::at_now(*log.total.read()),
+        None => words::timeline::at_now(*list.total.read()),
     };
     rsx! {
         div { class: "scrub",
@@ -91,12 +91,12 @@ pub(crate) fn Scrub(log: Log, window: WindowId) -> Element {
                         }
                         let seq = (first + step * span / STEPS).max(1);
                         at.set(Some(seq));
-                        let turn = *asked.peek() + 1;
-                        asked.set(turn);
+                        let generation = *asked.peek() + 1;
+                        asked.set(generation);
                         // Only where the hand rests is fetched.
                         spawn(async move {
                             gloo_timers::future::TimeoutFuture::new(60).await;
-                            if *asked.peek() == turn && at.peek().is_some() {
+                            if *asked.peek() == generation && at.peek().is_some() {
                                 look(app_state, Seq(seq));
                             }
                         });

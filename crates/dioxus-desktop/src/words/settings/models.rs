@@ -27,9 +27,6 @@ pub(crate) const MOONSHOT: &str = "Kimi (Moonshot)";
 pub(crate) const SEARXNG: &str = "SearXNG";
 pub(crate) const THIS_MACHINE: &str = "This machine";
 
-/// How sentences of the server name this page.
-pub(crate) const PAGE: &str = "Settings, Models";
-
 /// When a key was set, after a hint of it.
 pub(crate) fn key_set(hint: Option<&str>, set: &str, for_everybody: bool) -> String {
     let hint = hint.map(|hint| format!("…{hint} · ")).unwrap_or_default();
@@ -50,6 +47,11 @@ pub(crate) const ON_THIS_MACHINE: &str = "On this machine";
 pub(crate) const DOWNLOAD: &str = "Download";
 pub(crate) const DECLINE: &str = "Decline";
 pub(crate) const NOT_TIMED: &str = "Not timed on this machine yet.";
+
+/// `reason` comes from the server.
+pub(crate) fn cannot_run(reason: &str) -> String {
+    format!("The local model cannot run: {reason}")
+}
 
 pub(crate) fn fetched_of(here: u64, all: u64) -> String {
     format!("{} of {}", clock::size(here), clock::size(all))
@@ -102,7 +104,7 @@ pub(crate) const SPENT_TODAY: &str = "Spent today";
 pub(crate) const FOR_EACH_RUN: &str = "For each run";
 pub(crate) const FOR_A_DAY: &str = "For a day";
 pub(crate) const FOR_ONE_AGENT: &str = "For one agent";
-pub(crate) const FOR_ONE_AGENT_ABOUT: &str = "What one agent of a role may take in a run, within what the run has. At its bound the run pauses; going on gives the agent as much again. Minutes are counted while its model answers and its calls run.";
+pub(crate) const FOR_ONE_AGENT_ABOUT: &str = "The budget of one agent of a role in a run, within the budget of the run. At its limit the run pauses; resuming grants the agent the same amount again. Minutes are counted while its model answers and its calls run.";
 pub(crate) const DOLLARS: &str = "Dollars";
 pub(crate) const MINUTES: &str = "Minutes";
 pub(crate) const THOUSAND_TOKENS: &str = "Thousand tokens";
@@ -119,7 +121,7 @@ pub(crate) fn budget_now(budget: &str) -> String {
 
 // The outbox.
 pub(crate) const OUTBOX: &str = "Before what cannot be undone";
-pub(crate) const OUTBOX_ABOUT: &str = "Commands with the network, and tools of others that do more than read, lie in the outbox for so long. Until then you can call them off.";
+pub(crate) const OUTBOX_ABOUT: &str = "Commands with the network, and MCP tools that do more than read, wait in the outbox for this long. Until then you can call them off.";
 pub(crate) const OUTBOX_TIME: &str = "How long calls wait in the outbox";
 
 // Permissions.

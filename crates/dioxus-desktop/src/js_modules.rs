@@ -1,7 +1,7 @@
-//! The parts that are not Rust: terminal, editor and PDF view. Each is a JavaScript module of `web/`, loaded on first
-//! use, behind the small typed boundary that is written here and there.
+//! The JavaScript modules of `web/`: terminal, editor and PDF view. Each is loaded on first use; this file and the module
+//! declare the same small typed interface.
 //!
-//! A handle gives its part back to the browser when it is dropped, together with the callbacks that it was given.
+//! Dropping a handle disposes of the mounted view and of its callbacks.
 
 use crate::words;
 use dioxus::core::{Runtime, ScopeId};
@@ -21,11 +21,11 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     async fn mount(this: &Module, element: &HtmlElement, options: &JsValue) -> Result<JsValue, JsValue>;
 
-    type Part;
+    type JsHandle;
     #[wasm_bindgen(method, catch)]
-    fn dispose(this: &Part) -> Result<(), JsValue>;
+    fn dispose(this: &JsHandle) -> Result<(), JsValue>;
     #[wasm_bindgen(method, catch)]
-    fn focus(this: &Part) -> Result<(), JsValue>;
+    fn focus(this: &JsHandle) -> Result<(), JsValue>;
 
     type TerminalPart;
     #[wasm_bindgen(method)]
@@ -68,14 +68,14 @@ extern "C" {
     fn forget_draft(this: &EditorModule, key: &str);
 }
 
-/// Why a part is not there, for the person.
-pub(crate) type PartError = String;
+/// Why a module is not loaded, as a sentence for the person.
+pub(crate) type ModuleLoadError = String;
 
-async fn load(name: &str) -> Result<Module, PartError> {
+async fn load(name: &str) -> Result<Module, ModuleLoadError> {
     part(name).await.map(JsCast::unchecked_into).map_err(|error| why(&error))
 }
 
-fn why(error: &JsValue) -> PartError {
+fn why(error: &JsValue) -> ModuleLoadError {
     let text = error.dyn_ref::<js_sys::Error>().map(|e| String::from(e.message())).unwrap_or_default();
     words::part_not_loaded(&text)
 }
@@ -89,25 +89,25 @@ fn options(pairs: &[(&str, JsValue)]) -> JsValue {
     object.into()
 }
 
-/// A mounted part. It is given back when this is dropped.
+/// A mounted view. It is disposed of when this is dropped.
 struct Mounted {
-    part: Part,
-    kept: Vec<Closure<dyn FnMut(JsValue, JsValue)>>,
+    part: JsHandle,
+    callbacks: Vec<Closure<dyn FnMut(JsValue, JsValue)>>,
 }
 
 impl Mounted {
     fn new(handle: JsValue) -> Self {
-        Self { part: handle.unchecked_into(), kept: Vec::new() }
+        Self { part: handle.unchecked_into(), callbacks: Vec::new() }
     }
 
-    /// A callback inside the desktop's runtime, kept for as long as the part is there.
+    /// A callback that runs inside the desktop's runtime and lives as long as the view.
     fn keep(&mut self, mut run: impl FnMut(JsValue, JsValue) + 'static) -> Function {
         let runtime = Runtime::current();
         let closure = Closure::<dyn FnMut(JsValue, JsValue)>::new(move |one: JsValue, two: JsValue| {
             runtime.in_scope(ScopeId::APP, || run(one, two));
         });
         let function = closure.as_ref().unchecked_ref::<Function>().clone();
-        self.kept.push(closure);
+        self.callbacks.push(closure);
         function
     }
 
@@ -133,12 +133,12 @@ pub(crate) struct TerminalScreen {
 }
 
 impl TerminalScreen {
-    /// `shown` hears how many bytes of a [`write`](Self::write) the person has been shown.
+    /// `shown` is called with the number of bytes of a [`write`](Self::write) that are on the screen.
     pub(crate) async fn mount(
         element: &HtmlElement,
         label: &str,
         mut shown: impl FnMut(u64) + 'static,
-    ) -> Result<Self, PartError> {
+    ) -> Result<Self, ModuleLoadError> {
         let options = options(&[("label", label.into())]);
         let handle = load("terminal").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         let mut mounted = Mounted::new(handle);
@@ -203,7 +203,7 @@ impl TextEditor {
         path: &str,
         text: &str,
         dark: bool,
-    ) -> Result<Self, PartError> {
+    ) -> Result<Self, ModuleLoadError> {
         let options = options(&[("path", path.into()), ("text", text.into()), ("dark", dark.into())]);
         let handle = load("editor").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         Ok(Self { mounted: Mounted::new(handle) })
@@ -224,7 +224,7 @@ impl TextEditor {
         self.mounted.part.unchecked_ref()
     }
 
-    /// Keeps the text as a draft under a key, with a JSON object, until it is dropped or the window goes away.
+    /// Keeps the text as a draft under a key, with a JSON object, until the draft is dropped or the window is closed.
     pub(crate) fn keep_draft(&self, key: &str, head: &str) {
         self.part().keep_draft(key, head);
     }
@@ -267,7 +267,11 @@ pub(crate) struct PdfView {
 }
 
 impl PdfView {
-    pub(crate) async fn mount(element: &HtmlElement, label: &str, bytes: &[u8]) -> Result<Self, PartError> {
+    pub(crate) async fn mount(
+        element: &HtmlElement,
+        label: &str,
+        bytes: &[u8],
+    ) -> Result<Self, ModuleLoadError> {
         let options = options(&[("label", label.into()), ("bytes", Uint8Array::from(bytes).into())]);
         let handle = load("pdf").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         Ok(Self { _mounted: Mounted::new(handle) })

@@ -1,4 +1,4 @@
-//! Small pieces that every app uses: empty states, failures, diffs, dots of authorship.
+//! Small widgets that every app uses: empty states, failures, diffs, buttons.
 
 use std::rc::Rc;
 
@@ -6,15 +6,15 @@ use dioxus::prelude::*;
 use shared_types::Source;
 use shared_types::wire::Change;
 
-use crate::api::Failure;
+use crate::api::ApiFailure;
 use crate::icons::Icon;
 use crate::words;
 
-/// The pattern of a field that may not be empty. The browser then says what is missing; a button that is disabled until
-/// something was typed swallows the Enter of a quick typist.
+/// The pattern of a field that must not be empty. The browser reports an empty field; a submit button that is disabled
+/// until then would ignore the Enter key of a fast typist.
 pub(crate) const SOME_WORDS: &str = r".*\S.*";
 
-/// Says what a place is for and offers the first step.
+/// An empty state: the purpose of the view and the first step.
 #[component]
 pub(crate) fn Empty(icon: &'static str, title: String, children: Element) -> Element {
     rsx! {
@@ -28,13 +28,13 @@ pub(crate) fn Empty(icon: &'static str, title: String, children: Element) -> Ele
 
 /// A failed read.
 #[component]
-pub(crate) fn LoadError(failure: Failure) -> Element {
+pub(crate) fn LoadError(failure: ApiFailure) -> Element {
     rsx! {
         Empty { icon: "triangle-alert", title: words::COULD_NOT_BE_READ, p { "{failure.text()}" } }
     }
 }
 
-/// A quiet sign that something is on its way; it only shows after a moment.
+/// A loading indicator that appears after a short delay.
 #[component]
 pub(crate) fn Loading() -> Element {
     rsx! {
@@ -82,7 +82,7 @@ pub(crate) fn Diff(text: String) -> Element {
     }
 }
 
-/// What happened to one file, in a word.
+/// The kind of a change, and its class.
 pub(crate) fn change_word(change: &Change) -> (&'static str, &'static str) {
     match (&change.from, &change.before, &change.after) {
         (Some(_), _, _) => (words::MOVED, "chip"),
@@ -133,7 +133,7 @@ fn count_lines(diff: &str, sign: char) -> usize {
     diff.lines().filter(|line| line.starts_with(sign)).count()
 }
 
-/// A thing to press with an icon and no words; the words are its name.
+/// A button with an icon only; the label is its accessible name.
 #[component]
 pub(crate) fn IconButton(
     icon: &'static str,
@@ -155,8 +155,8 @@ pub(crate) fn IconButton(
     }
 }
 
-/// A button with an icon and words. Not a component: what many places press is in the bundle once.
-pub(crate) fn press(
+/// A button with an icon and a label. Not a component, so that its code is compiled once.
+pub(crate) fn button(
     class: &'static str,
     icon: &'static str,
     label: impl Into<String>,
@@ -180,8 +180,8 @@ fn pressed(class: &'static str, icon: &'static str, label: String, run: Rc<dyn F
     }
 }
 
-/// One of two names; a place that wants a static text does not take the `if` of the markup.
-pub(crate) const fn either(condition: bool, yes: &'static str, no: &'static str) -> &'static str {
+/// One of two static texts. Attributes that need a `&'static str` do not accept the `if` of `rsx!`.
+pub(crate) const fn choose_text(condition: bool, yes: &'static str, no: &'static str) -> &'static str {
     if condition { yes } else { no }
 }
 

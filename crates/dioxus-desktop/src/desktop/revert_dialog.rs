@@ -7,41 +7,41 @@ use shared_types::wire::{Clash, Done, Side};
 
 use crate::dom;
 use crate::icons::Icon;
-use crate::parts::{Changes, Loading};
 use crate::state::app_state;
 use crate::undo;
-use crate::undo_plan::{Ask, Plan, Way};
+use crate::undo_plan::{RevertDialog, RevertKind, RevertPlan};
+use crate::widgets::{Changes, Loading};
 use crate::words;
 
 #[component]
-pub(crate) fn AskDialog() -> Element {
+pub(crate) fn RevertDialogLayer() -> Element {
     let mut app_state = app_state();
     use_effect(move || {
-        if app_state.ask.read().is_some() {
+        if app_state.revert_dialog.read().is_some() {
             dom::focus_soon("ask");
         }
     });
-    let Some(ask) = app_state.ask.read().clone() else { return rsx! {} };
+    let Some(dialog) = app_state.revert_dialog.read().clone() else { return rsx! {} };
     rsx! {
-        div { class: "scrim", onpointerdown: move |_| app_state.ask.set(None) }
-        Question { ask }
+        div { class: "scrim", onpointerdown: move |_| app_state.revert_dialog.set(None) }
+        RevertQuestion { dialog }
     }
 }
 
 #[component]
-fn Question(ask: Ask) -> Element {
+fn RevertQuestion(dialog: RevertDialog) -> Element {
     let mut app_state = app_state();
     let mut sides = use_signal(Vec::<Side>::new);
-    let (title, verb) = match &ask.plan {
-        Plan::Revert { way, label, .. } => (words::undo::verb_of(way.verb(), label), way.verb()),
-        Plan::Restore { label, .. } => (words::undo::restore_to(label), words::undo::RESTORE),
+    let (title, verb) = match &dialog.plan {
+        RevertPlan::Revert { kind, label, .. } => (words::undo::verb_of(kind.verb(), label), kind.verb()),
+        RevertPlan::Restore { label, .. } => (words::undo::restore_to(label), words::undo::RESTORE),
     };
-    let is_retry = matches!(ask.plan, Plan::Revert { way: Way::Retry, .. });
-    let plan = ask.plan.clone();
-    let waiting = ask.preview.is_none() && ask.conflicts.is_empty();
-    let clashes = ask.conflicts.iter().enumerate();
+    let is_retry = matches!(dialog.plan, RevertPlan::Revert { kind: RevertKind::Retry, .. });
+    let plan = dialog.plan.clone();
+    let waiting = dialog.preview.is_none() && dialog.conflicts.is_empty();
+    let conflicts = dialog.conflicts.iter().enumerate();
     let chosen: Vec<(Subject, Side)> =
-        clashes.map(|(index, clash)| (clash.subject.clone(), side(&sides.read(), index))).collect();
+        conflicts.map(|(index, conflict)| (conflict.subject.clone(), side(&sides.read(), index))).collect();
     rsx! {
         section { class: "dialog ask", id: "ask", tabindex: "-1", role: "dialog", "aria-modal": "true", "aria-label": "{title}",
             header { h2 { "{title}" } }
@@ -49,15 +49,15 @@ fn Question(ask: Ask) -> Element {
                 if waiting {
                     Loading {}
                 }
-                if let Some(done) = ask.preview.clone() {
+                if let Some(done) = dialog.preview.clone() {
                     {changes(done, is_retry)}
                 }
                 if !chosen.is_empty() {
                     p { class: "note-line", Icon { name: "triangle-alert" } {words::undo::CHANGED_SINCE} }
-                    for (index, clash) in ask.conflicts.iter().enumerate() {
+                    for (index, conflict) in dialog.conflicts.iter().enumerate() {
                         Conflict {
-                            key: "{clash.subject}",
-                            clash: clash.clone(),
+                            key: "{conflict.subject}",
+                            conflict: conflict.clone(),
                             side: side(&sides.read(), index),
                             onside: move |chosen| {
                                 let mut sides = sides.write();
@@ -73,7 +73,7 @@ fn Question(ask: Ask) -> Element {
             footer {
                 span { class: "quiet", {if is_retry { words::undo::AGENTS_BEGIN_AGAIN } else { words::undo::CAN_BE_UNDONE }} }
                 span { class: "sp" }
-                button { class: "btn", onclick: move |_| app_state.ask.set(None), {words::CANCEL} }
+                button { class: "btn", onclick: move |_| app_state.revert_dialog.set(None), {words::CANCEL} }
                 button { class: "btn pri", id: "ask-confirm", disabled: waiting, onclick: move |_| undo::confirm(app_state, plan.clone(), chosen.clone()), "{verb}" }
             }
         }
@@ -89,9 +89,9 @@ fn changes(done: Done, is_retry: bool) -> Element {
     }
 }
 
-/// What comes of the sides that are chosen now. What stays may take more with it: both ends of a move go, or neither.
+/// A preview with the current choices. Keeping one end of a move also keeps the other.
 #[component]
-fn ChoicesPreview(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element {
+fn ChoicesPreview(plan: RevertPlan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> Element {
     let outcome = use_resource(use_reactive!(|(plan, chosen)| undo::preview(plan, chosen)));
     rsx! {
         section { class: "foreseen", "aria-live": "polite",
@@ -105,13 +105,13 @@ fn ChoicesPreview(plan: Plan, chosen: Vec<(Subject, Side)>, is_retry: bool) -> E
     }
 }
 
-/// What was chosen for a conflict; nothing yet is to leave things as they are.
+/// The choice for a conflict; at first, to keep the present state.
 fn side(chosen: &[Side], index: usize) -> Side {
     chosen.get(index).copied().unwrap_or(Side::Keep)
 }
 
 #[component]
-fn Conflict(clash: Clash, side: Side, onside: EventHandler<Side>) -> Element {
+fn Conflict(conflict: Clash, side: Side, onside: EventHandler<Side>) -> Element {
     let pane = |title: &'static str, text: Option<String>, mine: Side| {
         rsx! {
             button {
@@ -125,11 +125,11 @@ fn Conflict(clash: Clash, side: Side, onside: EventHandler<Side>) -> Element {
     };
     rsx! {
         div { class: "clash",
-            h3 { "{clash.subject}" }
-            p { class: "quiet", "{clash.reason}" }
+            h3 { "{conflict.subject}" }
+            p { class: "quiet", "{conflict.reason}" }
             div { class: "sides",
-                {pane(words::undo::KEEP_PRESENT, clash.today.clone(), Side::Keep)}
-                {pane(words::undo::TAKE_OTHER, clash.undone.clone(), Side::Take)}
+                {pane(words::undo::KEEP_PRESENT, conflict.today.clone(), Side::Keep)}
+                {pane(words::undo::TAKE_OTHER, conflict.undone.clone(), Side::Take)}
             }
         }
     }
