@@ -192,12 +192,12 @@ impl AgentServices {
         let launch = ServerCells::new(
             cells.settings().clone(),
             cells.shared_backend(),
-            &computer.place,
+            &computer.paths,
             user.to_string(),
-            computer::cells::folders(&computer.place),
+            computer::cells::cells_dir(&computer.paths),
             &self.rules,
         );
-        self.tools_in(&computer.place, user, Arc::new(launch.with_on_start(on_start)))
+        self.tools_in(&computer.paths, user, Arc::new(launch.with_on_start(on_start)))
     }
 
     /// The same, started by somebody else than the computer.
@@ -235,7 +235,7 @@ pub fn model_lines(gateway: &Gateway) -> Vec<ModelLine> {
         name: name.clone(),
         provider: model.provider.clone(),
         usable: gateway.is_usable(name),
-        obstacle: gateway.unusable_reason(name),
+        problem: gateway.unusable_reason(name),
         input_price: model.prices.map(|prices| prices.input),
         output_price: model.prices.map(|prices| prices.output),
         context: model.context,

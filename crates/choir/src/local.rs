@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_host::agent_services::LocalModelHost;
-use computer::error::{ComputerError, ErrorCode, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, from_anyhow};
 use futures_util::future::BoxFuture;
 use local_model::speed::{MeasuredSpeed, measure_speed};
 use local_model::weights::{
@@ -181,7 +181,7 @@ impl LocalModelHost for MachineModel {
             fetching,
             declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
-            obstacle: status.obstacle(),
+            problem: status.obstacle(),
             speed: self.speed().map(|m| (hundredths(m.speed.prefill), hundredths(m.speed.decode))),
         }
     }
@@ -225,7 +225,7 @@ impl LocalModelHost for MachineModel {
         }
         self.end_fetching();
         let kept = self.store.decline(&self.manifest);
-        kept.map_err(|error| of_anyhow(&error.into()))
+        kept.map_err(|error| from_anyhow(&error.into()))
     }
 
     fn stop(&self) {

@@ -12,12 +12,12 @@ use isolation::{Backend, Cell, Mount, StartError, Stream};
 use shared_types::OpId;
 
 pub use guarded_files::{CoveredFiles, GuardedFiles};
-pub use settings::{CellSettings, Walls, mount};
+pub use settings::{BackendKind, CellSettings, mount};
 
 use crate::paths::ComputerPaths;
 
 /// Told of what a command prints, as it does.
-pub type Listener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
+pub type OutputListener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
 
 /// The cells of one computer: how they are made, and those that run.
 #[derive(Debug)]
@@ -25,23 +25,23 @@ pub struct Cells {
     settings: CellSettings,
     backend: Arc<dyn Backend>,
     running: Mutex<BTreeMap<OpId, Arc<dyn Cell>>>,
-    deciding: Mutex<()>,
-    placing: Mutex<()>,
+    dry_run_lock: Mutex<()>,
+    ignored_files_lock: Mutex<()>,
     guarded: GuardedFiles,
     /// Set when the computer is being closed.
     closing: AtomicBool,
 }
 
 impl Cells {
-    pub(crate) fn new(settings: CellSettings, place: &ComputerPaths) -> Self {
-        let backend = settings.backend(&place.state);
+    pub(crate) fn new(settings: CellSettings, paths: &ComputerPaths) -> Self {
+        let backend = settings.backend(&paths.state);
         Self {
             settings,
             backend,
             running: Mutex::default(),
-            deciding: Mutex::default(),
-            placing: Mutex::default(),
-            guarded: GuardedFiles::new(&place.workspace),
+            dry_run_lock: Mutex::default(),
+            ignored_files_lock: Mutex::default(),
+            guarded: GuardedFiles::new(&paths.workspace),
             closing: AtomicBool::new(false),
         }
     }
@@ -55,13 +55,13 @@ impl Cells {
     }
 
     /// One dry run is settled at a time.
-    pub(crate) fn deciding(&self) -> MutexGuard<'_, ()> {
-        self.deciding.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn dry_run_lock(&self) -> MutexGuard<'_, ()> {
+        self.dry_run_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ignored files are put in place, or back, by one at a time.
-    pub(crate) fn placing(&self) -> MutexGuard<'_, ()> {
-        self.placing.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn ignored_files_lock(&self) -> MutexGuard<'_, ()> {
+        self.ignored_files_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Arc<dyn Cell>>> {
@@ -114,11 +114,11 @@ impl Cells {
 }
 
 /// Where the layer of a command is.
-pub(crate) fn folder(place: &ComputerPaths, op: OpId) -> PathBuf {
-    folders(place).join(op.to_string())
+pub(crate) fn layer_dir(paths: &ComputerPaths, op: OpId) -> PathBuf {
+    cells_dir(paths).join(op.to_string())
 }
 
 /// Where each cell of a computer has a folder of its own.
-pub fn folders(place: &ComputerPaths) -> PathBuf {
-    place.state.join("cells")
+pub fn cells_dir(paths: &ComputerPaths) -> PathBuf {
+    paths.state.join("cells")
 }

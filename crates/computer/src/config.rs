@@ -9,19 +9,19 @@ use isolation::Limits;
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::cells::{CellSettings, Walls};
+use crate::cells::{BackendKind, CellSettings};
 use crate::error::{ComputerError, ErrorCode};
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum SettingSource {
     Default,
     File(PathBuf),
     Variable(String),
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for SettingSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -33,10 +33,10 @@ impl std::fmt::Display for Origin {
 
 /// One setting as `choir doctor` shows it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Shown {
+pub struct SettingLine {
     pub key: &'static str,
     pub value: String,
-    pub origin: Origin,
+    pub origin: SettingSource,
     pub help: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub struct Config {
     pub push: bool,
     /// Where commands run, and what they may use.
     pub cells: CellSettings,
-    pub shown: Vec<Shown>,
+    pub settings: Vec<SettingLine>,
 }
 
 struct Key {
@@ -120,10 +120,10 @@ impl Config {
     fn resolve(table: &Table, path: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         check_known(table, path)?;
         let mut values = BTreeMap::new();
-        let mut shown = Vec::new();
+        let mut settings = Vec::new();
         for key in keys() {
             let (value, origin) = value_of(&key, table, path, variable)?;
-            shown.push(Shown { key: key.full, value: value.to_string(), origin, help: key.help });
+            settings.push(SettingLine { key: key.full, value: value.to_string(), origin, help: key.help });
             values.insert(key.full, value);
         }
         let number = |key| {
@@ -144,9 +144,9 @@ impl Config {
             ..Limits::default()
         };
         let tools = list.iter().filter_map(Value::as_str).map(|tool| at_home(tool, variable)).collect();
-        let walls = match text("cells.backend").as_deref() {
-            Some("jail") => Walls::Jail,
-            Some("container") => Walls::Container,
+        let backend = match text("cells.backend").as_deref() {
+            Some("jail") => BackendKind::Jail,
+            Some("container") => BackendKind::Container,
             other => bail!("[cells] backend = {:?} should be jail or container", other.unwrap_or_default()),
         };
         let image = text("cells.image").map(|image| at_home(&image, variable));
@@ -155,8 +155,8 @@ impl Config {
             auto_seconds: number("git.auto_seconds"),
             remote: text("git.remote"),
             push: values.get("git.push").and_then(Value::as_bool).unwrap_or_default(),
-            cells: CellSettings { walls, image, tools, limits, trash: number("cells.trash_mb") << 20 },
-            shown,
+            cells: CellSettings { backend, image, tools, limits, trash: number("cells.trash_mb") << 20 },
+            settings,
         })
     }
 }
@@ -198,7 +198,7 @@ fn value_of(
     table: &Table,
     path: &Path,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<(Value, Origin)> {
+) -> Result<(Value, SettingSource)> {
     let name = format!("CHOIR_{}_{}", key.section(), key.name()).to_uppercase();
     let (value, origin) = if let Some(text) = variable(&name) {
         let parsed = match &key.default {
@@ -213,11 +213,11 @@ fn value_of(
                 Some(Value::String(text.clone()))
             }
         };
-        (parsed.unwrap_or(Value::String(text)), Origin::Variable(name))
+        (parsed.unwrap_or(Value::String(text)), SettingSource::Variable(name))
     } else if let Some(value) = table.get(key.section()).and_then(|section| section.get(key.name())) {
-        (value.clone(), Origin::File(path.to_owned()))
+        (value.clone(), SettingSource::File(path.to_owned()))
     } else {
-        (key.default.clone(), Origin::Default)
+        (key.default.clone(), SettingSource::Default)
     };
     // A command needs something of everything; elsewhere nothing means never.
     let least = if key.section() == "cells" && key.name() != "trash_mb" { 1 } else { 0 };
@@ -252,7 +252,7 @@ mod tests {
             resolve("[git]\nauto_operations = 7\nauto_seconds = 8", &[("CHOIR_GIT_AUTO_SECONDS", "9")])
                 .unwrap();
         assert_eq!((config.auto_operations, config.auto_seconds, config.push), (7, 9, false));
-        let origins: Vec<_> = config.shown.iter().map(|s| s.origin.to_string()).collect();
+        let origins: Vec<_> = config.settings.iter().map(|s| s.origin.to_string()).collect();
         assert_eq!(origins[..4], ["choir.toml", "$CHOIR_GIT_AUTO_SECONDS", "default", "default"]);
     }
 

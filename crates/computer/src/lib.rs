@@ -4,6 +4,7 @@
 //! read reaches it as a [`ReadPolicy`], and what commands print is offered to listeners as a [`output_feed`].
 
 pub mod cells;
+pub mod client;
 mod computer;
 pub mod config;
 pub mod error;
@@ -13,7 +14,7 @@ pub mod paths;
 pub mod protocol;
 mod read_policy;
 pub mod running_commands;
-pub mod session;
+
 pub mod socket;
 
 pub use computer::*;

@@ -2,7 +2,7 @@
 //!
 //! A frame is a little-endian length of four bytes and that many bytes. A caller sends one JSON [`Envelope`], then the
 //! bytes of the request (none for most) in frames that an empty frame ends. The answer is any number of
-//! [`Answer::Progress`] frames and one last [`Answer`].
+//! progress, output and run updates, then exactly one final [`Answer`].
 
 mod runs;
 
@@ -13,11 +13,11 @@ use isolation::Stream;
 use kernel::{Base, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-pub use shared_types::wire::{Change, Done};
-use shared_types::wire::{DesktopAction, PartsReport, Ran, RunCommand};
+use shared_types::wire::{CellCommand, CommandResult, DesktopAction, PartsReport};
+pub use shared_types::wire::{Change, ChangeResult};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq, Subject};
 
-pub use runs::{RunAnswer, RunRequest, RunUpdate};
+pub use runs::{RunRequest, RunResponse, RunUpdate};
 
 use crate::error::{ComputerError, ErrorCode};
 
@@ -40,7 +40,7 @@ pub struct Envelope {
 
 impl Envelope {
     pub fn new(request: Request) -> Self {
-        let (command, op) = (crate::ids::command(), crate::ids::op());
+        let (command, op) = (crate::ids::new_command(), crate::ids::new_op());
         Self { version: VERSION, actor: Actor::CLI, command, op, request }
     }
 
@@ -78,20 +78,20 @@ pub struct Choices {
 
 /// Which edits by other programs have to be recorded before a request is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutsideEdits {
+pub enum CaptureNeed {
     /// The request does not concern files.
-    DoNotMatter,
+    None,
     /// Those that the watcher has recorded are enough: the request names its files, and an edit that comes at the same
     /// moment is merged. Without a watcher, all.
-    AsWatched,
+    WatcherIsEnough,
     /// All, also those of this very moment: the request concerns any file, or compares with all of them.
-    AllOfThem,
+    FullScan,
 }
 
 impl Request {
     /// Whether something is read or made before the change is submitted, so that a resend has to be recognised first.
     /// All other resends are recognised by the writer.
-    pub(crate) fn prepares(&self) -> bool {
+    pub(crate) fn reads_before_submitting(&self) -> bool {
         match self {
             Self::Copy { .. }
             | Self::Restore { preview: false, .. }
@@ -100,7 +100,7 @@ impl Request {
             | Self::Purge { .. } => true,
             Self::Status
             | Self::Parts
-            | Self::Run(_)
+            | Self::RunCommand(_)
             | Self::Accept { .. }
             | Self::Discard { .. }
             | Self::Write { .. }
@@ -111,37 +111,37 @@ impl Request {
             | Self::Undo { .. }
             | Self::Redo { .. }
             | Self::Restore { preview: true, .. }
-            | Self::Runs(_)
-            | Self::Collect
+            | Self::AgentRuns(_)
+            | Self::CollectGarbage
             | Self::Rebuild => false,
         }
     }
 
-    pub fn outside_edits(&self) -> OutsideEdits {
+    pub fn capture_need(&self) -> CaptureNeed {
         match self {
             Self::Gesture(_)
             | Self::Parts
-            | Self::Collect
+            | Self::CollectGarbage
             // These two record outside edits themselves, for the files that the command touched.
             | Self::Accept { .. }
             | Self::Discard { .. }
             // Recorded before the command is, also where it does not come as a request.
-            | Self::Run(_)
+            | Self::RunCommand(_)
             // It reports how many were recorded.
-            | Self::Status => OutsideEdits::DoNotMatter,
+            | Self::Status => CaptureNeed::None,
             Self::Write { .. }
             | Self::MakeFolder { .. }
             | Self::Remove { .. }
             | Self::Copy { .. }
-            | Self::Move { .. } => OutsideEdits::AsWatched,
+            | Self::Move { .. } => CaptureNeed::WatcherIsEnough,
             Self::Undo { .. }
             | Self::Redo { .. }
             | Self::Restore { .. }
             | Self::Checkpoint { .. }
             | Self::Import { .. }
             | Self::Purge { .. }
-            | Self::Rebuild => OutsideEdits::AllOfThem,
-            Self::Runs(request) => request.outside_edits(),
+            | Self::Rebuild => CaptureNeed::FullScan,
+            Self::AgentRuns(request) => request.capture_need(),
         }
     }
 }
@@ -155,7 +155,8 @@ pub enum Request {
     /// How the parts of the process that holds the computer are doing.
     Parts,
     /// Runs a command in a cell; the bytes that follow are what it reads.
-    Run(RunCommand),
+    #[serde(rename = "run")]
+    RunCommand(CellCommand),
     /// Keeps what a dry run changed.
     Accept {
         call: String,
@@ -217,9 +218,11 @@ pub enum Request {
         reason: String,
     },
     /// Agents, and what they work on.
-    Runs(RunRequest),
+    #[serde(rename = "runs")]
+    AgentRuns(RunRequest),
     /// Drops contents that nothing names.
-    Collect,
+    #[serde(rename = "collect")]
+    CollectGarbage,
     /// Computes the read models again from the first event, and compares the whole disk with the log.
     Rebuild,
 }
@@ -238,11 +241,14 @@ pub enum Answer {
         errors: bool,
         text: String,
     },
-    /// What happened in a run that is followed.
-    Heard(RunUpdate),
-    Ran(Box<Ran>),
-    Runs(RunAnswer),
-    Done(Done),
+    /// What happened in a run that the caller follows.
+    #[serde(rename = "heard")]
+    RunUpdate(RunUpdate),
+    #[serde(rename = "ran")]
+    CommandResult(Box<CommandResult>),
+    #[serde(rename = "runs")]
+    AgentRuns(RunResponse),
+    Done(ChangeResult),
     Status(Box<Status>),
     Parts(PartsReport),
     Failure(ComputerError),
@@ -250,32 +256,32 @@ pub enum Answer {
 
 impl Answer {
     /// What was done, of a request that does something and tells nothing else.
-    pub fn into_done(self) -> Result<Done, ComputerError> {
+    pub fn into_done(self) -> Result<ChangeResult, ComputerError> {
         match self {
             Self::Done(done) => Ok(done),
-            Self::Ran(ran) => Ok(ran.done),
+            Self::CommandResult(ran) => Ok(ran.done),
             Self::Failure(failure) => Err(failure),
             Self::Status(_)
             | Self::Parts(_)
-            | Self::Runs(_)
+            | Self::AgentRuns(_)
             | Self::Progress { .. }
             | Self::Output { .. }
-            | Self::Heard(_) => Ok(Done::default()),
+            | Self::RunUpdate(_) => Ok(ChangeResult::default()),
         }
     }
 
     /// What was told about runs.
-    pub fn into_runs(self) -> Result<RunAnswer, ComputerError> {
+    pub fn into_runs(self) -> Result<RunResponse, ComputerError> {
         match self {
-            Self::Runs(answer) => Ok(answer),
+            Self::AgentRuns(answer) => Ok(answer),
             Self::Failure(failure) => Err(failure),
             Self::Done(_)
             | Self::Parts(_)
-            | Self::Ran(_)
+            | Self::CommandResult(_)
             | Self::Status(_)
             | Self::Progress { .. }
             | Self::Output { .. }
-            | Self::Heard(_) => Err(ComputerError::new(
+            | Self::RunUpdate(_) => Err(ComputerError::new(
                 ErrorCode::Failed,
                 "the computer gave another answer than was asked for",
             )),
@@ -288,7 +294,7 @@ impl Answer {
 }
 
 /// The bytes of a text that has a character for each.
-pub fn bytes_of(text: &str) -> Vec<u8> {
+pub fn bytes_from_latin1(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect()
 }
 

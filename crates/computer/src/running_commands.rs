@@ -10,18 +10,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use shared_types::payload::tool::ToolStatus;
-use shared_types::wire::{Done, Ran, RunCommand};
+use shared_types::wire::{CellCommand, ChangeResult, CommandResult};
 use shared_types::{OpId, Seq, TerminalId};
 
-use super::output_feed::{Attachment, OutputFeed, Pace};
-use crate::cells::Listener;
+use super::output_feed::{Attachment, Backpressure, OutputFeed};
+use crate::cells::OutputListener;
 use crate::computer::{Caller, Computer};
 use crate::error::{ComputerError, ErrorCode};
 
 /// Commands that may run at once.
-const LIMIT: usize = 16;
+const MAX_COMMANDS: usize = 16;
 /// How soon it is seen that a command which is to be stopped has its cell.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The commands that run.
 #[derive(Default)]
@@ -29,8 +29,8 @@ pub struct Commands {
     on_start: Option<OnStart>,
     /// Set when the computer is being closed: agents start nothing any more.
     is_closed: AtomicBool,
-    running: Mutex<BTreeMap<OpId, Running>>,
-    previewed: Mutex<Option<Previewed>>,
+    running: Mutex<BTreeMap<OpId, RunningCommand>>,
+    preview_cache: Mutex<Option<CachedPreview>>,
 }
 
 /// Called when a command starts; what it returns is dropped when the command ends.
@@ -43,14 +43,14 @@ impl std::fmt::Debug for Commands {
 }
 
 /// A command that runs on the thread of its caller, until this is dropped.
-struct Here<'a> {
+struct CallerCommand<'a> {
     commands: &'a Commands,
     op: OpId,
     feed: Arc<OutputFeed>,
     _started: Option<Box<dyn Send>>,
 }
 
-impl Drop for Here<'_> {
+impl Drop for CallerCommand<'_> {
     fn drop(&mut self) {
         self.commands.running().remove(&self.op);
         self.feed.end(None);
@@ -59,15 +59,15 @@ impl Drop for Here<'_> {
 
 /// What a dry run would change, as long as no file does.
 #[derive(Debug)]
-struct Previewed {
+struct CachedPreview {
     op: OpId,
     /// The newest checkpoint and the newest change since.
     files: (Option<Seq>, Option<(Seq, OpId)>),
-    would: Done,
+    changes: ChangeResult,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningCommand {
     feed: Arc<OutputFeed>,
     /// The thread that runs it, unless its caller's thread does.
     thread: Option<JoinHandle<()>>,
@@ -83,7 +83,7 @@ impl Commands {
         self.on_start.as_ref().map(|on_start| on_start(op))
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Running>> {
+    fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, RunningCommand>> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, command| command.thread.as_ref().is_none_or(|thread| !thread.is_finished()));
         running
@@ -98,24 +98,24 @@ impl Commands {
         &self,
         computer: &Arc<Computer>,
         caller: Caller,
-        command: RunCommand,
+        command: CellCommand,
     ) -> Result<(), ComputerError> {
         let mut running = self.running();
-        if running.len() >= LIMIT && !running.contains_key(&caller.origin.op) {
+        if running.len() >= MAX_COMMANDS && !running.contains_key(&caller.origin.op) {
             return Err(ComputerError::new(
                 ErrorCode::Refused,
-                format!("{LIMIT} commands run already; wait, or stop one"),
+                format!("{MAX_COMMANDS} commands run already; wait, or stop one"),
             ));
         }
-        let Some(began) = computer.begin(&caller, &command)? else { return Ok(()) };
+        let Some(start) = computer.record_call(&caller, &command)? else { return Ok(()) };
         let op = caller.origin.op;
-        let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
-        let (computer, heard) = (Arc::clone(computer), Arc::clone(&feed));
+        let feed = OutputFeed::new(feed_id(op), Backpressure::DropOldest);
+        let (computer, output) = (Arc::clone(computer), Arc::clone(&feed));
         let started = self.started(op);
         let work = move || {
             let _started = started;
-            let listen = &mut |_, bytes: &[u8]| heard.add(bytes);
-            let ran = computer.carry_out(&caller, &command, Vec::new(), began, listen);
+            let on_output = &mut |_, bytes: &[u8]| output.add(bytes);
+            let ran = computer.execute_call(&caller, &command, Vec::new(), start, on_output);
             let code = match ran {
                 Ok(ran) => ran.status.and_then(|status| match status {
                     ToolStatus::Exited { code } => Some(code),
@@ -130,34 +130,35 @@ impl Commands {
                     None
                 }
             };
-            heard.end(code);
+            output.end(code);
         };
         let thread = std::thread::Builder::new().name("command".into()).spawn(work)?;
-        running.insert(op, Running { feed, thread: Some(thread) });
+        running.insert(op, RunningCommand { feed, thread: Some(thread) });
         Ok(())
     }
 
     /// Runs a command of an agent's to its end, here. One that was recorded before and not answered is run again.
-    pub fn run_here(
+    pub fn run_for_agent(
         &self,
         computer: &Arc<Computer>,
         caller: &Caller,
-        command: &RunCommand,
+        command: &CellCommand,
     ) -> Result<(), ComputerError> {
         let op = caller.origin.op;
         // The first caller still waits for it, and two runs must not share a layer.
-        let here =
-            self.here(op)?.ok_or_else(|| ComputerError::new(ErrorCode::Busy, "the command runs already"))?;
+        let registered = self
+            .register(op)?
+            .ok_or_else(|| ComputerError::new(ErrorCode::Busy, "the command runs already"))?;
         let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
-        let began = match open {
+        let start = match open {
             // It may have reached the network, and how far it got is unknown.
             Some(call) if call.network => return crate::computer::interrupt(computer, op, &call),
-            Some(_) => Some(computer.begin_again()?),
-            None => computer.begin(caller, command)?,
+            Some(_) => Some(computer.restart_call()?),
+            None => computer.record_call(caller, command)?,
         };
-        let Some(began) = began else { return Ok(()) };
-        let listen = &mut |_, bytes: &[u8]| here.feed.add(bytes);
-        computer.carry_out(caller, command, Vec::new(), began, listen).map(drop)
+        let Some(start) = start else { return Ok(()) };
+        let on_output = &mut |_, bytes: &[u8]| registered.feed.add(bytes);
+        computer.execute_call(caller, command, Vec::new(), start, on_output).map(drop)
     }
 
     /// Runs a command of a person at the command line to its end, on this thread. The caller is sent its output, and so are
@@ -166,22 +167,22 @@ impl Commands {
         &self,
         computer: &Computer,
         caller: &Caller,
-        command: &RunCommand,
+        command: &CellCommand,
         input: Vec<u8>,
-        listener: Listener<'_>,
-    ) -> Result<Ran, ComputerError> {
+        listener: OutputListener<'_>,
+    ) -> Result<CommandResult, ComputerError> {
         // One that was asked for before is answered as the first time, and its feed is that of the first.
-        let here = self.here(caller.origin.op)?;
-        computer.run(caller, command, input, &mut |from, bytes| {
-            if let Some(here) = &here {
-                here.feed.add(bytes);
+        let registered = self.register(caller.origin.op)?;
+        computer.run_command(caller, command, input, &mut |from, bytes| {
+            if let Some(registered) = &registered {
+                registered.feed.add(bytes);
             }
             listener(from, bytes);
         })
     }
 
     /// Takes a command in among those that run, until what is returned is dropped; nothing if it is among them.
-    fn here(&self, op: OpId) -> Result<Option<Here<'_>>, ComputerError> {
+    fn register(&self, op: OpId) -> Result<Option<CallerCommand<'_>>, ComputerError> {
         let mut running = self.running();
         if self.is_closed.load(Ordering::Relaxed) {
             return Err(ComputerError::new(ErrorCode::Busy, "the computer is being closed"));
@@ -189,9 +190,9 @@ impl Commands {
         if running.contains_key(&op) {
             return Ok(None);
         }
-        let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
-        running.insert(op, Running { feed: Arc::clone(&feed), thread: None });
-        Ok(Some(Here { commands: self, op, feed, _started: self.started(op) }))
+        let feed = OutputFeed::new(feed_id(op), Backpressure::DropOldest);
+        running.insert(op, RunningCommand { feed: Arc::clone(&feed), thread: None });
+        Ok(Some(CallerCommand { commands: self, op, feed, _started: self.started(op) }))
     }
 
     /// Whether a command runs, or is about to.
@@ -223,23 +224,23 @@ impl Commands {
                     "no such command runs; it may have ended",
                 ));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// What a dry run that waits would change now. A tab asks again at every event, and the layer may be large.
-    pub fn would_change(&self, computer: &Computer, op: OpId) -> Result<Done, ComputerError> {
+    pub fn preview_dry_run(&self, computer: &Computer, op: OpId) -> Result<ChangeResult, ComputerError> {
         let files = computer.writer().inspect(|view| {
             let computer = &view.computer;
             (computer.checkpoint.as_ref().map(|(_, seq)| *seq), computer.last_file_change)
         })?;
-        let mut previewed = self.previewed.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*previewed {
-            Some(known) if known.op == op && known.files == files => Ok(known.would.clone()),
+        let mut preview_cache = self.preview_cache.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*preview_cache {
+            Some(known) if known.op == op && known.files == files => Ok(known.changes.clone()),
             Some(_) | None => {
-                let would = computer.would_change(op)?;
-                *previewed = Some(Previewed { op, files, would: would.clone() });
-                Ok(would)
+                let changes = computer.preview_dry_run(op)?;
+                *preview_cache = Some(CachedPreview { op, files, changes: changes.clone() });
+                Ok(changes)
             }
         }
     }
@@ -254,7 +255,7 @@ impl Commands {
             let next = self.running().keys().next().copied();
             let Some(op) = next else { break };
             let _ = self.stop(computer, op);
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let left = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in left.into_values().filter_map(|command| command.thread) {
@@ -264,7 +265,7 @@ impl Commands {
 }
 
 /// Over a socket a command is spoken of like a terminal, by the same bytes.
-pub fn spoken_of(op: OpId) -> TerminalId {
+pub fn feed_id(op: OpId) -> TerminalId {
     TerminalId::from_bytes(*op.as_bytes())
 }
 
@@ -279,12 +280,12 @@ mod tests {
     #[test]
     fn closing_waits_for_a_command_that_has_no_cell_yet() {
         let folder = tempfile::tempdir().unwrap();
-        let (place, user) = (ComputerPaths::at(folder.path()), UserId::parse("ada").unwrap());
-        let (computer, _) = Computer::create(&place, user, "Ada", &|_, _, _| ()).unwrap();
-        let (commands, op) = (Commands::default(), ids::op());
-        let thread = std::thread::spawn(|| std::thread::sleep(LOOK * 3));
-        let feed = OutputFeed::new(spoken_of(op), Pace::OfItsOwn);
-        commands.running().insert(op, Running { feed, thread: Some(thread) });
+        let (paths, user) = (ComputerPaths::at(folder.path()), UserId::parse("ada").unwrap());
+        let (computer, _) = Computer::create(&paths, user, "Ada", &|_, _, _| ()).unwrap();
+        let (commands, op) = (Commands::default(), ids::new_op());
+        let thread = std::thread::spawn(|| std::thread::sleep(POLL_INTERVAL * 3));
+        let feed = OutputFeed::new(feed_id(op), Backpressure::DropOldest);
+        commands.running().insert(op, RunningCommand { feed, thread: Some(thread) });
         commands.end_all(&computer);
         assert!(!commands.any_runs());
     }

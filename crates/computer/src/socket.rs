@@ -14,40 +14,42 @@ use rustix::net::sockopt::socket_peercred;
 use shared_types::OpId;
 use shared_types::wire::PartsReport;
 
-use crate::cells::Listener;
+use crate::cells::OutputListener;
 use crate::computer::{self, Computer, read_input};
 use crate::error::{ComputerError, ErrorCode};
 use crate::paths::ComputerPaths;
 use crate::protocol::{
-    Answer, Body, Envelope, Request, RunAnswer, RunRequest, RunUpdate, bytes_of, receive, send, send_body,
+    Answer, Body, Envelope, Request, RunRequest, RunResponse, RunUpdate, bytes_from_latin1, receive, send,
+    send_body,
 };
 use crate::running_commands::Commands;
 
 /// A caller that says nothing for so long is let go.
-const SILENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(5);
+const CALLER_TIMEOUT: Duration = Duration::from_secs(60);
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(5);
 /// How often a caller whose command runs is looked for.
-const LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const CALLER_CHECK_INTERVAL: rustix::event::Timespec =
+    rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Unix sockets have short names; going through the folder's descriptor makes any folder do.
-fn with_short_path<T>(place: &ComputerPaths, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
+fn with_short_path<T>(paths: &ComputerPaths, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
     use std::os::fd::AsRawFd;
-    let folder = open(&place.state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let folder = open(&paths.state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     act(PathBuf::from(format!("/proc/self/fd/{}/choir.sock", folder.as_raw_fd())))
 }
 
 /// The listening side. The caller holds the log, so a socket that is already there is a leftover.
-pub fn bind(place: &ComputerPaths) -> io::Result<UnixListener> {
+pub fn bind(paths: &ComputerPaths) -> io::Result<UnixListener> {
     use std::os::unix::fs::PermissionsExt;
-    remove(place)?;
-    let listener = with_short_path(place, UnixListener::bind)?;
-    std::fs::set_permissions(place.socket(), std::fs::Permissions::from_mode(0o600))?;
+    remove(paths)?;
+    let listener = with_short_path(paths, UnixListener::bind)?;
+    std::fs::set_permissions(paths.socket(), std::fs::Permissions::from_mode(0o600))?;
     Ok(listener)
 }
 
 /// Removes the socket, so that commands open the computer themselves.
-pub fn remove(place: &ComputerPaths) -> io::Result<()> {
-    match std::fs::remove_file(place.socket()) {
+pub fn remove(paths: &ComputerPaths) -> io::Result<()> {
+    match std::fs::remove_file(paths.socket()) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         Ok(()) | Err(_) => Ok(()),
     }
@@ -64,20 +66,20 @@ pub struct Holder {
 
 impl std::fmt::Debug for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Holder").field(&self.computer.place).finish()
+        f.debug_tuple("Holder").field(&self.computer.paths).finish()
     }
 }
 
 /// Answers the one request of a caller.
 pub fn serve(holder: &Holder, stream: &UnixStream) -> io::Result<()> {
     let Holder { computer, commands, parts } = holder;
-    stream.set_read_timeout(Some(SILENCE))?;
-    stream.set_write_timeout(Some(SILENCE))?;
+    stream.set_read_timeout(Some(CALLER_TIMEOUT))?;
+    stream.set_write_timeout(Some(CALLER_TIMEOUT))?;
     let out = Mutex::new(BufWriter::new(stream));
-    let say = |answer: &Answer| send(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), answer);
+    let reply = |answer: &Answer| send(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), answer);
     let peer = socket_peercred(stream)?.uid;
     if peer != rustix::process::geteuid() {
-        return say(&Answer::Failure(ComputerError::new(
+        return reply(&Answer::Failure(ComputerError::new(
             ErrorCode::Refused,
             "this computer belongs to another user",
         )));
@@ -86,7 +88,7 @@ pub fn serve(holder: &Holder, stream: &UnixStream) -> io::Result<()> {
     let envelope = match Envelope::receive(&mut input) {
         Ok(envelope) => envelope,
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-            return say(&Answer::Failure(ComputerError::new(
+            return reply(&Answer::Failure(ComputerError::new(
                 ErrorCode::BadRequest,
                 format!("not a request: {e}"),
             )));
@@ -95,37 +97,39 @@ pub fn serve(holder: &Holder, stream: &UnixStream) -> io::Result<()> {
     };
     let progress = |phase: &str, done, total| {
         // Progress is a courtesy; a caller that does not read it gets the answer all the same.
-        let _ = say(&Answer::Progress { phase: phase.to_owned(), done, total });
+        let _ = reply(&Answer::Progress { phase: phase.to_owned(), done, total });
     };
-    if let Request::Runs(RunRequest::Follow { run, after }) = &envelope.request {
-        let told =
-            computer.follow_run(run, *after, &|| !is_gone(stream), &mut |heard| say(&Answer::Heard(heard)));
-        return say(&told.map_or_else(Answer::Failure, |line| Answer::Runs(RunAnswer::Line(line))));
+    if let Request::AgentRuns(RunRequest::Follow { run, after }) = &envelope.request {
+        let followed = computer
+            .follow_run(run, *after, &|| !is_gone(stream), &mut |update| reply(&Answer::RunUpdate(update)));
+        return reply(
+            &followed.map_or_else(Answer::Failure, |line| Answer::AgentRuns(RunResponse::Line(line))),
+        );
     }
-    let over = AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
     let answer = std::thread::scope(|scope| {
-        if let Request::Run(_) = &envelope.request {
-            scope.spawn(|| end_with_caller(computer, envelope.op, stream, &over));
+        if let Request::RunCommand(_) = &envelope.request {
+            scope.spawn(|| stop_with_caller(computer, envelope.op, stream, &is_over));
         }
-        let mut aloud = |from, bytes: &[u8]| {
-            let _ = say(&Answer::output(from, bytes));
+        let mut on_output = |from, bytes: &[u8]| {
+            let _ = reply(&Answer::output(from, bytes));
         };
         let mut body = Body::new(&mut input);
-        let answer = if let Request::Run(command) = &envelope.request {
+        let answer = if let Request::RunCommand(command) = &envelope.request {
             let caller = computer::Caller::of(&envelope);
             let ran = read_input(&mut body)
                 .map_err(ComputerError::from)
-                .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut aloud));
-            ran.map_or_else(Answer::Failure, |ran| Answer::Ran(Box::new(ran)))
+                .and_then(|input| commands.run_for_caller(computer, &caller, command, input, &mut on_output));
+            ran.map_or_else(Answer::Failure, |ran| Answer::CommandResult(Box::new(ran)))
         } else if let Request::Parts = &envelope.request {
             Answer::Parts(parts())
         } else {
-            computer.handle_aloud(&envelope, &mut body, &progress, &mut aloud)
+            computer.handle_with_output(&envelope, &mut body, &progress, &mut on_output)
         };
-        over.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
         answer
     });
-    say(&answer)
+    reply(&answer)
 }
 
 /// Whether the other end has closed the connection.
@@ -136,22 +140,22 @@ fn is_gone(stream: &UnixStream) -> bool {
 }
 
 /// A command whose caller goes away is ended, as with Ctrl-C.
-fn end_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
+fn stop_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
         let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
-        let _ = poll(&mut fds, Some(&LOOK));
+        let _ = poll(&mut fds, Some(&CALLER_CHECK_INTERVAL));
         if !fds[0].revents().is_empty() && computer.cells().stop(op) {
             return;
         }
         if !fds[0].revents().is_empty() {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(ACCEPT_RETRY_PAUSE);
         }
     }
 }
 
 /// The calling side. `None` if no process listens.
-pub fn connect(place: &ComputerPaths) -> io::Result<Option<UnixStream>> {
-    match with_short_path(place, UnixStream::connect) {
+pub fn connect(paths: &ComputerPaths) -> io::Result<Option<UnixStream>> {
+    match with_short_path(paths, UnixStream::connect) {
         Ok(stream) => Ok(Some(stream)),
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => Ok(None),
         Err(e) => Err(e),
@@ -162,9 +166,9 @@ pub fn connect(place: &ComputerPaths) -> io::Result<Option<UnixStream>> {
 pub fn follow(
     stream: UnixStream,
     envelope: &Envelope,
-    tell: &mut dyn FnMut(RunUpdate),
+    on_update: &mut dyn FnMut(RunUpdate),
 ) -> io::Result<Answer> {
-    call_with(stream, envelope, &mut io::empty(), &|_, _, _| (), &mut |_, _| (), tell)
+    call_with(stream, envelope, &mut io::empty(), &|_, _, _| (), &mut |_, _| (), on_update)
 }
 
 /// Sends one request and waits for its answer.
@@ -173,7 +177,7 @@ pub fn call(
     envelope: &Envelope,
     body: &mut dyn io::Read,
     progress: &dyn Fn(&str, u64, u64),
-    listener: Listener<'_>,
+    listener: OutputListener<'_>,
 ) -> io::Result<Answer> {
     call_with(stream, envelope, body, progress, listener, &mut |_| ())
 }
@@ -183,8 +187,8 @@ fn call_with(
     envelope: &Envelope,
     body: &mut dyn io::Read,
     progress: &dyn Fn(&str, u64, u64),
-    listener: Listener<'_>,
-    tell: &mut dyn FnMut(RunUpdate),
+    listener: OutputListener<'_>,
+    on_update: &mut dyn FnMut(RunUpdate),
 ) -> io::Result<Answer> {
     let mut input = BufReader::new(stream.try_clone()?);
     let mut out = BufWriter::new(stream);
@@ -196,9 +200,9 @@ fn call_with(
             Ok(Answer::Progress { phase, done, total }) => progress(&phase, done, total),
             Ok(Answer::Output { errors, text }) => {
                 let from = if errors { Stream::Err } else { Stream::Out };
-                listener(from, &bytes_of(&text));
+                listener(from, &bytes_from_latin1(&text));
             }
-            Ok(Answer::Heard(heard)) => tell(heard),
+            Ok(Answer::RunUpdate(update)) => on_update(update),
             Ok(answer) => return Ok(answer),
             Err(e) => return Err(sent.err().unwrap_or(e)),
         }

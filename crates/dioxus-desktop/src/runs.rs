@@ -9,7 +9,7 @@ use gloo_timers::future::TimeoutFuture;
 use shared_types::payload::run::{Budget, Reply};
 use shared_types::payload::window::{Window, WindowMode};
 use shared_types::wire::{
-    GestureOnRun, Questions, RunCost, RunGesture, RunLine, RunList, RunQuestion, RunState, StartRun,
+    ControlRun, Questions, RunControl, RunCost, RunLine, RunList, RunQuestion, RunState, StartRun,
 };
 use shared_types::{FilePath, RunId, Seq};
 
@@ -143,7 +143,7 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
             started: ids::now(),
             ended: None,
             cost: RunCost::default(),
-            asks: 0,
+            open_questions: 0,
             undone: false,
         },
     );
@@ -168,7 +168,7 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
             }
         };
         if state.is_called_off(run) && answer.is_ok() {
-            let stop = GestureOnRun { command: ids::command(), gesture: RunGesture::Stop };
+            let stop = ControlRun { command: ids::command(), control: RunControl::Stop };
             let path = format!("/runs/{run}/gestures");
             if let Err(failure) = api::send_json(Method::Post, &path, &stop).await {
                 app_state.report_failure(&failure);
@@ -192,9 +192,9 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
 }
 
 /// Does something to a run.
-pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
+pub(crate) fn control(run: RunId, control: RunControl) {
     // One that the server has not recorded yet is stopped here.
-    if gesture == RunGesture::Stop {
+    if control == RunControl::Stop {
         let mut newest = app_state().runs.newest;
         let mut newest = newest.write();
         let unsent = |line: &&mut RunLine| line.run == run && is_unrecorded(line);
@@ -207,7 +207,7 @@ pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
     }
     let app_state = app_state();
     api::run(async move {
-        let body = GestureOnRun { command: ids::command(), gesture };
+        let body = ControlRun { command: ids::command(), control };
         if let Err(failure) = api::send_json(Method::Post, &format!("/runs/{run}/gestures"), &body).await {
             app_state.report_failure(&failure);
             // A question that was taken from the screen may have to come back.
@@ -219,11 +219,11 @@ pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
 /// Answers a question and takes it from the screen.
 pub(crate) fn answer(question: &RunQuestion, reply: Reply) {
     let mut state = app_state().runs;
-    let ask = question.ask;
+    let ask = question.id;
     // A call in the outbox is shown until the server says that it was called off or has left.
     if question.about.needs_answer() {
-        state.questions.write().retain(|other| other.ask != ask);
+        state.questions.write().retain(|other| other.id != ask);
     }
-    gesture(question.run, RunGesture::Answer { ask, reply });
+    control(question.run, RunControl::Answer { ask, reply });
     dom::focus_soon("waiting");
 }

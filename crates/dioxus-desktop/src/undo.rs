@@ -3,7 +3,9 @@
 
 use dioxus::prelude::*;
 use serde::Deserialize;
-use shared_types::wire::{Clash, Done, Operation, Operations, RestoreTo, Revert, Side};
+use shared_types::wire::{
+    ChangeResult, ConflictView, Operation, Operations, RestoreRequest, RevertOptions, Side,
+};
 use shared_types::{OpId, Subject};
 
 use crate::api::{self, Answer, Failure};
@@ -15,7 +17,8 @@ use crate::words;
 pub(crate) fn latest(app_state: AppState, way: Way) {
     api::run(async move {
         app_state.caught_up().await;
-        let answer: Answer<Done> = api::post(&format!("/{}", way.route()), &Revert::default()).await;
+        let answer: Answer<ChangeResult> =
+            api::post(&format!("/{}", way.route()), &RevertOptions::default()).await;
         finish(app_state, way, KnownTarget::default(), answer).await;
     });
 }
@@ -24,12 +27,12 @@ pub(crate) fn latest(app_state: AppState, way: Way) {
 pub(crate) fn one(app_state: AppState, way: Way, op: OpId, label: Option<String>) {
     api::run(async move {
         let target = Target::Op(op);
-        let answer = revert(way, target, &Revert::default()).await;
+        let answer = revert(way, target, &RevertOptions::default()).await;
         finish(app_state, way, KnownTarget { target: Some(target), label }, answer).await;
     });
 }
 
-async fn revert(way: Way, target: Target, body: &Revert) -> Answer<Done> {
+async fn revert(way: Way, target: Target, body: &RevertOptions) -> Answer<ChangeResult> {
     let (place, id) = match target {
         Target::Op(op) => ("operations", op.to_string()),
         Target::Run(run) => ("runs", run.to_string()),
@@ -39,7 +42,7 @@ async fn revert(way: Way, target: Target, body: &Revert) -> Answer<Done> {
 }
 
 async fn label_of(op: Option<OpId>) -> Option<Operation> {
-    /// The part of an `OperationDetail` that names the operation.
+    /// The part of an `OperationDetails` that names the operation.
     #[derive(Deserialize)]
     struct Named {
         operation: Operation,
@@ -64,7 +67,7 @@ impl KnownTarget {
     }
 }
 
-async fn finish(mut app_state: AppState, way: Way, known: KnownTarget, answer: Answer<Done>) {
+async fn finish(mut app_state: AppState, way: Way, known: KnownTarget, answer: Answer<ChangeResult>) {
     match answer {
         Ok(done) => {
             // An offer that was just taken by another way is no longer one.
@@ -121,22 +124,22 @@ async fn candidate(way: Way) -> Option<Operation> {
     rows.ok()?.rows.into_iter().find(fits)
 }
 
-fn conflicts(failure: &Failure) -> Vec<Clash> {
+fn conflicts(failure: &Failure) -> Vec<ConflictView> {
     failure.problem().map(|p| p.conflicts.clone()).unwrap_or_default()
 }
 
 /// A preview, as things are or with these sides chosen. Other conflicts keep the state of today.
-pub(crate) async fn preview(plan: Plan, sides: Vec<(Subject, Side)>) -> Answer<Done> {
+pub(crate) async fn preview(plan: Plan, sides: Vec<(Subject, Side)>) -> Answer<ChangeResult> {
     match plan {
         Plan::Revert { way, target, .. } => {
-            revert(way, target, &Revert { preview: true, ..with_sides(sides) }).await
+            revert(way, target, &RevertOptions { preview: true, ..with_sides(sides) }).await
         }
-        Plan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq, preview: true }).await,
+        Plan::Restore { seq, .. } => api::post("/restore", &RestoreRequest { seq, preview: true }).await,
     }
 }
 
-fn with_sides(sides: Vec<(Subject, Side)>) -> Revert {
-    Revert { preview: false, conflicts: (!sides.is_empty()).then_some(Side::Keep), each: sides }
+fn with_sides(sides: Vec<(Subject, Side)>) -> RevertOptions {
+    RevertOptions { preview: false, others: (!sides.is_empty()).then_some(Side::Keep), each: sides }
 }
 
 /// Asks first: fetches what it would do, and shows it.
@@ -173,7 +176,8 @@ pub(crate) fn confirm(mut app_state: AppState, plan: Plan, sides: Vec<(Subject, 
                     .await;
             }
             Plan::Restore { seq, label } => {
-                let answer: Answer<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
+                let answer: Answer<ChangeResult> =
+                    api::post("/restore", &RestoreRequest { seq, preview: false }).await;
                 app_state.past.set(None);
                 app_state.report_operation(&words::undo::returned_to(&label), &answer);
             }

@@ -1,6 +1,6 @@
 //! What can be undone, redone or restored, and the question that asks for it.
 
-use shared_types::wire::{Clash, Done};
+use shared_types::wire::{ChangeResult, ConflictView};
 use shared_types::{OpId, RunId, Seq};
 
 use crate::words;
@@ -60,6 +60,6 @@ pub(crate) enum Plan {
 pub(crate) struct Ask {
     pub plan: Plan,
     /// Absent while it is fetched.
-    pub preview: Option<Done>,
-    pub conflicts: Vec<Clash>,
+    pub preview: Option<ChangeResult>,
+    pub conflicts: Vec<ConflictView>,
 }

@@ -9,7 +9,7 @@ use dioxus::web::WebEventExt;
 use futures_util::future::{Either, select};
 use gloo_timers::future::TimeoutFuture;
 use shared_types::FilePath;
-use shared_types::wire::{Done, Listing};
+use shared_types::wire::{ChangeResult, Listing};
 use wasm_bindgen::JsCast;
 use web_sys::{File, FileList, XmlHttpRequest};
 
@@ -138,7 +138,7 @@ fn numbered(name: &str, number: u32) -> String {
 
 /// Sends a file and tells what became of it, or nothing if it was called off. A `fetch` does not tell how far an
 /// upload is, so this is an `XMLHttpRequest`.
-fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer<Done>>) + 'static) {
+fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer<ChangeResult>>) + 'static) {
     let unsent = || Some(Err(Failure::Unreachable));
     let Ok(request) = XmlHttpRequest::new() else { return then(unsent()) };
     let id = (js_sys::Math::random() * 9e15) as u64;
@@ -181,7 +181,7 @@ fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<Answer
 }
 
 /// The result of an upload, unless it was cancelled.
-fn finish(id: u64) -> Option<Answer<Done>> {
+fn finish(id: u64) -> Option<Answer<ChangeResult>> {
     let request = remove_upload(id)?;
     let status = request.status().unwrap_or_default();
     let said = request.response_text().ok().flatten().unwrap_or_default();

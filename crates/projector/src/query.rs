@@ -5,7 +5,7 @@ mod runs;
 use std::collections::BTreeMap;
 
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{CallRow, CallStatus};
+use shared_types::wire::{CallLine, CallStatus};
 use shared_types::{ContentHash, FilePath, OpId, RunId, Seq, TaskId};
 
 use crate::views::{Views, ViewsError};
@@ -29,7 +29,7 @@ pub struct OperationRow {
     pub reversible: bool,
     pub undone: bool,
     /// Present if the operation is the call of a tool.
-    pub call: Option<CallRow>,
+    pub call: Option<CallLine>,
     /// The run that it is part of, and the agent that made the call.
     pub run: Option<RunId>,
     pub task: Option<TaskId>,
@@ -100,11 +100,11 @@ fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
     })
 }
 
-fn call_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<CallRow>> {
+fn call_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<CallLine>> {
     let Some(status) = row.get::<_, Option<String>>(12)? else { return Ok(None) };
     // The column holds only names of `CallStatus`.
     let status = CallStatus::parse(&status).unwrap_or(CallStatus::Failed);
-    Ok(Some(CallRow { status, code: row.get(13)?, network: row.get(14)? }))
+    Ok(Some(CallLine { status, code: row.get(13)?, network: row.get(14)? }))
 }
 
 fn child(row: &rusqlite::Row<'_>) -> rusqlite::Result<Child> {

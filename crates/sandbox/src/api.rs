@@ -26,14 +26,14 @@ use std::sync::Arc;
 use axum::http::Method;
 use hypervisor::access::ResponseKind;
 pub use hypervisor::access::{Access, Route};
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
 use crate::open_computer::OpenComputer;
 
 /// All routes of a computer.
 pub fn routes() -> Vec<Route> {
     use Access::SignedIn;
-    use Scope::{Read, Terminal, Write};
+    use TokenScope::{Read, Terminal, Write};
     vec![
         Route::get("/api/v1/state", SignedIn(Read), "The desktop, now or as it was", desktop::state),
         Route::post("/api/v1/gestures", SignedIn(Write), "Changes windows and settings", desktop::gesture),
@@ -94,7 +94,7 @@ pub fn routes() -> Vec<Route> {
             "/api/v1/runs/{run}/gestures",
             SignedIn(Write),
             "Steers, pauses, stops, answers",
-            runs::gesture,
+            runs::control,
         ),
         Route::post(
             "/api/v1/runs/{run}/steps/{seq}/retry",

@@ -15,9 +15,9 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::open_computer::{OpenComputer, blocking};
 use agent_host::agent_services::AgentServices;
 use computer::Computer;
+use computer::client::{self, ComputerAccess};
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::ComputerPaths;
-use computer::session::{self, ComputerAccess};
 use computer::socket;
 
 /// The socket is open within this time, or there is an error.
@@ -46,23 +46,23 @@ pub enum Notice {
 impl ComputerHost {
     /// Opens the computer unless another process holds it. When this returns, commands find the socket.
     pub fn unless_held(
-        place: &ComputerPaths,
+        paths: &ComputerPaths,
         services: &AgentServices,
         progress: &dyn Fn(&str, u64, u64),
     ) -> Result<Option<Self>, ComputerError> {
-        match session::reach(place, progress)? {
-            ComputerAccess::Holder(_) => Ok(None),
-            ComputerAccess::Own(computer) => Self::open(*computer, services).map(Some),
+        match client::connect_or_open(paths, progress)? {
+            ComputerAccess::Remote(_) => Ok(None),
+            ComputerAccess::Local(computer) => Self::open(*computer, services).map(Some),
         }
     }
 
     /// Opens the parts of a computer that this process has taken.
     pub fn open(computer: Computer, services: &AgentServices) -> Result<Self, ComputerError> {
-        let place = computer.place.clone();
+        let paths = computer.paths.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let open = runtime.block_on(OpenComputer::open(computer, services))?;
         let started = Instant::now();
-        while socket::connect(&place)?.is_none() {
+        while socket::connect(&paths)?.is_none() {
             if started.elapsed() > TIMEOUT {
                 let message = "the socket of this computer could not be opened";
                 return Err(ComputerError::new(ErrorCode::Failed, message));

@@ -17,7 +17,7 @@ use hypervisor::pages::{self, Pages};
 use hypervisor::server::{Server, ServerConfig, ServerError};
 use hypervisor::server_state::ServerState;
 use shared_types::UserId;
-use shared_types::wire::{Me, Scope};
+use shared_types::wire::{Me, TokenScope};
 use thiserror::Error;
 
 use crate::api::{self, Shell};
@@ -110,7 +110,7 @@ impl Machine {
             me(principal, &shell, version)
         };
         let mut routes =
-            vec![Route::get("/api/v1/me", Access::SignedIn(Scope::Read), "Who is signed in", me)];
+            vec![Route::get("/api/v1/me", Access::SignedIn(TokenScope::Read), "Who is signed in", me)];
         routes.extend(api::routes());
         routes.extend(auth::routes());
         routes.extend(pages::routes(pages));

@@ -59,7 +59,7 @@ struct Opened {
 
 impl std::fmt::Debug for Opened {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenComputer").field("place", &self.shared.computer.place).finish_non_exhaustive()
+        f.debug_struct("OpenComputer").field("place", &self.shared.computer.paths).finish_non_exhaustive()
     }
 }
 
@@ -126,17 +126,17 @@ impl OpenComputer {
         let (log, user) = (Arc::clone(computer.log()), computer.log().user().clone());
         computer.cells().backend().keep_warm();
         let start = Arc::clone(&computer);
-        blocking(move || start.run_owed(&|_, _, _| ()).map(drop)).await?;
+        blocking(move || start.run_due_effects(&|_, _, _| ()).map(drop)).await?;
         let (notices, _) = broadcast::channel(NOTICES);
         let supervised = Parts::supervise(application, user.clone(), notices.clone()).await;
         let parts = supervised.map_err(not_started)?;
-        let views = Mutex::new(Views::open_read_only(&computer.place.state)?);
+        let views = Mutex::new(Views::open_read_only(&computer.paths.state)?);
         let (head, closing) = (watch::Sender::new(log.head().seq), watch::Sender::new(false));
         let (heads, closes) = (head.clone(), closing.clone());
         log.on_append(Box::new(move |seq| {
             heads.send_replace(seq);
         }));
-        computer.at_end(move || {
+        computer.on_close(move || {
             closes.send_replace(true);
         });
         let bus = Arc::new(EventBus::new(log.head().seq));

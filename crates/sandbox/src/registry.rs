@@ -21,9 +21,9 @@ use crate::supervision::Application;
 use crate::welcome;
 use agent_host::agent_services::AgentServices;
 use computer::Computer;
+use computer::client;
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::{ComputerPaths, STATE, WORKSPACE};
-use computer::session;
 
 /// How long it may take until nothing holds a failed computer any more.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -119,8 +119,8 @@ impl Registry {
     }
 
     async fn open(&self, user: &UserId, name: &str) -> Result<OpenComputer, ComputerError> {
-        let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
-        let computer = blocking(move || open(&place, user, &name)).await?;
+        let (paths, user, name) = (self.place(user), user.clone(), name.to_owned());
+        let computer = blocking(move || open(&paths, user, &name)).await?;
         OpenComputer::open_below(computer, &self.minds, &self.application).await
     }
 
@@ -156,8 +156,8 @@ impl Registry {
     /// on, whether anybody signs in or not.
     pub async fn wake(&self, users: &[User]) {
         for User { id, name, .. } in users {
-            let place = self.place(id);
-            let woken = match blocking(move || has_open_runs(&place)).await {
+            let paths = self.place(id);
+            let woken = match blocking(move || has_open_runs(&paths)).await {
                 Ok(true) => self.desk(id, name).await.map(drop),
                 Ok(false) => Ok(()),
                 Err(failure) => Err(failure),
@@ -201,21 +201,21 @@ impl Registry {
     }
 }
 
-fn has_open_runs(place: &ComputerPaths) -> Result<bool, ComputerError> {
-    if !place.exists() {
+fn has_open_runs(paths: &ComputerPaths) -> Result<bool, ComputerError> {
+    if !paths.exists() {
         return Ok(false);
     }
-    let log = SqliteLog::open_read_only(&place.state)?;
+    let log = SqliteLog::open_read_only(&paths.state)?;
     let view = event_log::replay::view_at(&log, log.head().seq)?;
     Ok(view.runs.iter().any(|(_, run)| run.phase == RunPhase::Working))
 }
 
-fn open(place: &ComputerPaths, user: UserId, name: &str) -> Result<Computer, ComputerError> {
-    if place.exists() {
-        return session::take(place);
+fn open(paths: &ComputerPaths, user: UserId, name: &str) -> Result<Computer, ComputerError> {
+    if paths.exists() {
+        return client::open_exclusive(paths);
     }
-    std::fs::create_dir_all(&place.workspace)?;
-    let (computer, _) = Computer::create(place, user, name, &|_, _, _| ())?;
+    std::fs::create_dir_all(&paths.workspace)?;
+    let (computer, _) = Computer::create(paths, user, name, &|_, _, _| ())?;
     welcome::prepare(&computer)?;
     Ok(computer)
 }

@@ -25,7 +25,7 @@ pub fn prepare(computer: &Computer) -> Result<(), ComputerError> {
         z: 1,
         shows: Some(PATH.into()),
     };
-    let window = WindowId::from_bytes(*ids::op().as_bytes());
+    let window = WindowId::from_bytes(*ids::new_op().as_bytes());
     ask(computer, Request::Gesture(DesktopAction::SetWindow { window, state }), &[])
 }
 

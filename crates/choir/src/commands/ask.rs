@@ -18,8 +18,8 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
     let place = context.place()?;
     let attached = args.attach.iter().map(|path| place.path(path)).collect::<Result<_>>()?;
     let start = StartRun {
-        command: ids::command(),
-        run: ids::run(),
+        command: ids::new_command(),
+        run: ids::new_run(),
         objective: args.objective.join(" "),
         attached,
         model: args.model.clone(),

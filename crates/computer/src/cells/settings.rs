@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use isolation::policy::clean_environment;
 use isolation::{Access, Backend, Container, Image, Jail, Limits, Mount, Network, Policy};
-use shared_types::wire::{RunCommand, RunNetwork};
+use shared_types::wire::{CellCommand, CommandNetwork};
 
 /// What cells of one computer are like, unless a command asks for less or the person for more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSettings {
-    pub walls: Walls,
+    pub backend: BackendKind,
     /// A root file system, or an OCI image layout, in place of the machine's own programs.
     pub image: Option<PathBuf>,
     /// Folders of programs beside the machine's own, shown read-only.
@@ -21,9 +21,9 @@ pub struct CellSettings {
     pub trash: u64,
 }
 
-/// What walls are made of.
+/// What backend are made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Walls {
+pub enum BackendKind {
     #[default]
     Jail,
     Container,
@@ -31,16 +31,24 @@ pub enum Walls {
 
 impl Default for CellSettings {
     fn default() -> Self {
-        Self { walls: Walls::Jail, image: None, tools: Vec::new(), limits: Limits::default(), trash: 1 << 30 }
+        Self {
+            backend: BackendKind::Jail,
+            image: None,
+            tools: Vec::new(),
+            limits: Limits::default(),
+            trash: 1 << 30,
+        }
     }
 }
 
 impl CellSettings {
     /// The backend; images are unpacked in a folder of the computer's state.
     pub fn backend(&self, state: &Path) -> Arc<dyn Backend> {
-        match self.walls {
-            Walls::Jail => Arc::new(Jail::of_this_program()),
-            Walls::Container => Arc::new(Container::of_this_program().with_images(state.join("images"))),
+        match self.backend {
+            BackendKind::Jail => Arc::new(Jail::of_this_program()),
+            BackendKind::Container => {
+                Arc::new(Container::of_this_program().with_images(state.join("images")))
+            }
         }
     }
 
@@ -53,7 +61,7 @@ impl CellSettings {
     }
 
     /// The policy of one command.
-    pub(crate) fn policy(&self, command: &RunCommand, owner: &str, mount: Mount) -> Policy {
+    pub(crate) fn policy(&self, command: &CellCommand, owner: &str, mount: Mount) -> Policy {
         let wanted = &command.limits;
         let mut limits = self.limits;
         limits.memory = wanted.memory.unwrap_or(limits.memory);
@@ -62,9 +70,9 @@ impl CellSettings {
         limits.disk = wanted.disk.unwrap_or(limits.disk);
         limits.output = wanted.output.unwrap_or(limits.output);
         let network = match &command.network {
-            RunNetwork::None => Network::None,
-            RunNetwork::Hosts(hosts) => Network::Allow(hosts.clone()),
-            RunNetwork::Open => Network::Open,
+            CommandNetwork::None => Network::None,
+            CommandNetwork::Hosts(hosts) => Network::Allow(hosts.clone()),
+            CommandNetwork::Open => Network::Open,
         };
         self.policy_over(owner, mount, limits, network)
     }

@@ -32,7 +32,7 @@ impl Computer {
 
     /// A file that the log leaves out, as an ignored one, is in the way all the same.
     pub(super) fn check_disk(&self, path: &FilePath) -> Result<(), ComputerError> {
-        if self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
+        if self.paths.workspace.join(path.as_str()).symlink_metadata().is_err() {
             return Ok(());
         }
         let wanted = path.clone();

@@ -17,7 +17,7 @@ use shared_types::{Actor, ContentHash, EffectId, EventId, FilePath, Payload, Seq
 use super::{Caller, Computer, Progress};
 use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
-use crate::protocol::Done;
+use crate::protocol::ChangeResult;
 use checkpoints::{Changes, CheckpointError, CheckpointRepo, CommitId, CommitRequest};
 
 /// An automatic checkpoint that could not be made is tried again after this time.
@@ -33,10 +33,10 @@ pub struct EffectNotes {
 
 impl Computer {
     /// Runs all effects that are pending.
-    pub fn run_owed(&self, progress: Progress<'_>) -> Result<EffectNotes, ComputerError> {
-        let owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn run_due_effects(&self, progress: Progress<'_>) -> Result<EffectNotes, ComputerError> {
+        let due_effects = self.due_effects.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = EffectNotes::default();
-        while let Ok(effect) = owed.try_recv() {
+        while let Ok(effect) = due_effects.try_recv() {
             let id = effect.id;
             // It may have been settled between the wake-up and now.
             if self.writer.inspect(move |view| view.pending.contains(&id))? {
@@ -53,7 +53,7 @@ impl Computer {
             EffectKind::MakeCheckpoint { message } => match self.commit(effect.id, &message, progress) {
                 Ok((commit, seq, notes)) => {
                     let commit = commit.to_string().into();
-                    self.settle(
+                    self.record_effect_result(
                         effect.id,
                         Action::RecordCheckpoint { effect: effect.id, commit, seq, message },
                     )?;
@@ -61,7 +61,7 @@ impl Computer {
                 }
                 Err(e) => {
                     let reason: Box<str> = e.to_string().into();
-                    self.settle(
+                    self.record_effect_result(
                         effect.id,
                         Action::FailCheckpoint { effect: effect.id, reason: reason.clone() },
                     )?;
@@ -71,8 +71,8 @@ impl Computer {
             },
             EffectKind::DropContents { hashes } => {
                 let dropped = self.log.purge(&hashes)?;
-                let forgotten = self.forget_checkpoints()?;
-                self.settle(effect.id, Action::RecordPurge { effect: effect.id, dropped })?;
+                let forgotten = self.delete_checkpoint_repo()?;
+                self.record_effect_result(effect.id, Action::RecordPurge { effect: effect.id, dropped })?;
                 let mut notes = vec![format!("{dropped} of {} contents dropped for good", hashes.len())];
                 notes.extend(forgotten);
                 Ok(EffectNotes { notes, failed: false })
@@ -82,8 +82,8 @@ impl Computer {
 
     /// Commits hold copies of the bytes, so they go too. Every checkpoint can still be restored from the log; the next
     /// one starts the repository afresh.
-    fn forget_checkpoints(&self) -> Result<Option<String>, ComputerError> {
-        match std::fs::remove_dir_all(self.place.state.join("checkpoints.git")) {
+    fn delete_checkpoint_repo(&self) -> Result<Option<String>, ComputerError> {
+        match std::fs::remove_dir_all(self.paths.state.join("checkpoints.git")) {
             Ok(()) => {
                 Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into()))
             }
@@ -93,7 +93,7 @@ impl Computer {
     }
 
     /// Records the result of an effect.
-    fn settle(&self, effect: EffectId, action: Action) -> Result<(), ComputerError> {
+    fn record_effect_result(&self, effect: EffectId, action: Action) -> Result<(), ComputerError> {
         let caller = Caller::system(Actor::CHECKPOINTS).because_of(self.requested_by(effect)?);
         self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit).map(drop)
     }
@@ -173,7 +173,7 @@ impl Computer {
     }
 
     fn checkpoint_repo(&self) -> Result<CheckpointRepo, CheckpointError> {
-        CheckpointRepo::open(&self.place.state, &self.place.workspace)
+        CheckpointRepo::open(&self.paths.state, &self.paths.workspace)
     }
 
     fn push(&self, repo: &CheckpointRepo) -> Option<String> {
@@ -214,7 +214,7 @@ impl Computer {
         caller: &Caller,
         message: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         self.request_checkpoint(caller, CheckpointReason::Manual, message, progress)
     }
 
@@ -224,12 +224,12 @@ impl Computer {
         reason: CheckpointReason,
         message: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
-        let effect = ids::effect();
+    ) -> Result<ChangeResult, ComputerError> {
+        let effect = ids::new_effect();
         let action = Action::RequestCheckpoint { effect, reason, message: message.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.origin.op, &outcome, Mode::Commit);
-        let EffectNotes { notes, failed } = self.run_owed(progress)?;
+        let EffectNotes { notes, failed } = self.run_due_effects(progress)?;
         self.project(progress)?;
         if failed {
             return Err(ComputerError::new(ErrorCode::Failed, notes.join("; ")));
@@ -308,7 +308,7 @@ impl Computer {
         paths: &[FilePath],
         reason: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         let mut named: Vec<ContentHash> = hashes.to_vec();
         for path in paths {
             let versions = self.versions(path)?;
@@ -327,7 +327,7 @@ impl Computer {
                 return Err(ComputerError::new(ErrorCode::NotFound, format!("content {hash} is not here")));
             }
         }
-        if let Some(seq) = self.list_among(&named)? {
+        if let Some(seq) = self.batch_list_among(&named)? {
             let message = format!("one of these is the list of event {seq}, which the log cannot do without");
             return Err(ComputerError::new(ErrorCode::Refused, message));
         }
@@ -341,17 +341,17 @@ impl Computer {
             let message = format!("{path} still holds these bytes; delete or change it first, then purge");
             return Err(ComputerError::new(ErrorCode::Refused, message));
         }
-        let action = Action::RequestPurge { effect: ids::effect(), hashes: named, reason: reason.into() };
+        let action = Action::RequestPurge { effect: ids::new_effect(), hashes: named, reason: reason.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.origin.op, &outcome, Mode::Commit);
         self.project(progress)?;
-        done.notes.extend(self.run_owed(progress)?.notes);
+        done.notes.extend(self.run_due_effects(progress)?.notes);
         self.project(progress)?;
         Ok(done)
     }
 
     /// The event whose list of files is among the hashes: a part of the log's own structure, not of the person's bytes.
-    fn list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, ComputerError> {
+    fn batch_list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, ComputerError> {
         let mut found = None;
         self.log.scan(Seq(1), &mut |stored| {
             if stored.name == "file.batch"

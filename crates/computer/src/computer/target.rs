@@ -15,20 +15,20 @@ impl Computer {
     pub(super) fn target<T>(
         &self,
         caller: &Caller,
-        told: impl Fn(Event) -> Option<T>,
+        target_in: impl Fn(Event) -> Option<T>,
         find: impl FnOnce() -> Result<T, ComputerError>,
     ) -> Result<T, ComputerError> {
-        if let Some(before) = self.decided_before(caller, &told)? {
+        if let Some(before) = self.target_of_resend(caller, &target_in)? {
             return Ok(before);
         }
         // The first one may have been decided since then.
-        find().or_else(|failure| self.decided_before(caller, &told)?.ok_or(failure))
+        find().or_else(|failure| self.target_of_resend(caller, &target_in)?.ok_or(failure))
     }
 
-    fn decided_before<T>(
+    fn target_of_resend<T>(
         &self,
         caller: &Caller,
-        told: impl Fn(Event) -> Option<T>,
+        target_in: impl Fn(Event) -> Option<T>,
     ) -> Result<Option<T>, ComputerError> {
         let Some(first) = self.log().answer(caller.origin.command)? else { return Ok(None) };
         let mut found = None;
@@ -36,7 +36,7 @@ impl Computer {
             if stored.seq > first.last || found.is_some() {
                 return ControlFlow::Break(());
             }
-            found = stored.decode().ok().and_then(&told);
+            found = stored.decode().ok().and_then(&target_in);
             ControlFlow::Continue(())
         })?;
         Ok(found)
@@ -81,7 +81,7 @@ impl Computer {
         if let Some(seq) = text.strip_prefix('@').and_then(|seq| seq.parse().ok()) {
             return operation_at(&**self.log(), seq);
         }
-        named(self.projector().views(), text, what)
+        find_operation(self.projector().views(), text, what)
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn reverted(event: Event) -> Option<OpId> {
 }
 
 /// The operation that a part of an id stands for.
-fn named(views: &projector::Views, text: &str, what: &str) -> Result<OpId, ComputerError> {
+fn find_operation(views: &projector::Views, text: &str, what: &str) -> Result<OpId, ComputerError> {
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != '-').count();
     if digits < 4 || others > 0 {

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 use shared_types::payload::run::Reply;
 use shared_types::wire::{
-    GrantList, Questions, RunDetails, RunGesture, RunLine, RunList, StartRun, Step, StepParts,
+    GrantList, Questions, RunControl, RunDetails, RunLine, RunList, StartRun, Step, StepDetail,
 };
 use shared_types::{Seq, TaskId};
 
-use super::{Choices, OutsideEdits};
+use super::{CaptureNeed, Choices};
 
 /// Something about runs. A gesture is only recorded; the process that carries out the run follows the log and acts on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,13 +28,17 @@ pub enum RunRequest {
         run: String,
         before: Option<Seq>,
     },
-    Parts {
+    /// Input and output of one step.
+    #[serde(rename = "parts")]
+    StepDetail {
         run: String,
         seq: Seq,
     },
-    Gesture {
+    #[serde(rename = "gesture")]
+    Control {
         run: String,
-        gesture: RunGesture,
+        #[serde(rename = "gesture")]
+        control: RunControl,
     },
     /// Undoes everything that its calls did to files.
     Undo {
@@ -75,28 +79,28 @@ pub enum RunRequest {
 }
 
 impl RunRequest {
-    /// See [`Request::outside_edits`](super::Request::outside_edits).
-    pub(super) fn outside_edits(&self) -> OutsideEdits {
+    /// See [`Request::capture_need`](super::Request::capture_need).
+    pub(super) fn capture_need(&self) -> CaptureNeed {
         match self {
             // A person who gives the work back may just have saved a file.
-            Self::Gesture { gesture: RunGesture::Resume { .. }, .. }
+            Self::Control { control: RunControl::Resume { .. }, .. }
             | Self::Undo { .. }
             | Self::Redo { .. }
-            | Self::Retry { .. } => OutsideEdits::AllOfThem,
+            | Self::Retry { .. } => CaptureNeed::FullScan,
             // A file that is attached may have been made a moment ago.
-            Self::Start(start) if !start.attached.is_empty() => OutsideEdits::AllOfThem,
+            Self::Start(start) if !start.attached.is_empty() => CaptureNeed::FullScan,
             Self::Start(_)
             | Self::List { .. }
             | Self::Show { .. }
             | Self::Steps { .. }
-            | Self::Parts { .. }
-            | Self::Gesture { .. }
+            | Self::StepDetail { .. }
+            | Self::Control { .. }
             | Self::Questions
             | Self::Answer { .. }
             | Self::Model
             | Self::Grants
             | Self::Revoke { .. }
-            | Self::Follow { .. } => OutsideEdits::DoNotMatter,
+            | Self::Follow { .. } => CaptureNeed::None,
         }
     }
 }
@@ -104,12 +108,13 @@ impl RunRequest {
 /// What is told about runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RunAnswer {
+pub enum RunResponse {
     Line(RunLine),
     List(RunList),
     Details(Box<RunDetails>),
     Steps(Vec<Step>),
-    Parts(Box<StepParts>),
+    #[serde(rename = "parts")]
+    StepDetail(Box<StepDetail>),
     Questions(Questions),
     Grants(GrantList),
     /// Nothing, where they leave that to the catalog.
@@ -122,6 +127,7 @@ pub enum RunAnswer {
 pub enum RunUpdate {
     /// A step, and once more when a call is answered.
     Step(Box<Step>),
-    /// Words of an agent, as they come.
-    Said { task: TaskId, text: String },
+    /// Text of an agent, as its model streams it.
+    #[serde(rename = "said")]
+    StreamedText { task: TaskId, text: String },
 }

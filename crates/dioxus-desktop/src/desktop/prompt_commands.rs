@@ -2,7 +2,7 @@
 
 use dioxus::prelude::*;
 use shared_types::FilePath;
-use shared_types::wire::{Done, NewCheckpoint};
+use shared_types::wire::{ChangeResult, NewCheckpoint};
 
 use crate::api::{self, Answer};
 use crate::state::{AppState, Overlay};
@@ -99,7 +99,8 @@ pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
         Verb::Undo => undo::latest(app_state, Way::Undo),
         Verb::Redo => undo::latest(app_state, Way::Redo),
         Verb::Checkpoint => api::run(async move {
-            let answer: Answer<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
+            let answer: Answer<ChangeResult> =
+                api::post("/checkpoints", &NewCheckpoint { message: words }).await;
             app_state.report_done(words::checkpoints::MADE, &answer);
         }),
         Verb::Theme => match words.as_str() {

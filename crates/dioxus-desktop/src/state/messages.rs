@@ -2,7 +2,7 @@
 
 use dioxus::prelude::*;
 use shared_types::payload::DesktopEvent;
-use shared_types::wire::{Done, SentEvent};
+use shared_types::wire::{ChangeResult, SentEvent};
 use shared_types::{RunId, Source};
 
 use super::{AppState, Notice, Offer, Toast};
@@ -72,7 +72,7 @@ impl AppState {
     }
 
     /// Reports an operation and offers its undo; false if it failed.
-    pub(crate) fn report_operation(self, text: &str, answer: &Answer<Done>) -> bool {
+    pub(crate) fn report_operation(self, text: &str, answer: &Answer<ChangeResult>) -> bool {
         match answer {
             Ok(done) => {
                 // A move is two changes and still one file.

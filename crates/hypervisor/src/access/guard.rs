@@ -7,7 +7,7 @@ use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
 use super::{Access, Credential, ExtensionLoader, Principal, origin};
 use crate::client_address::ClientAddress;
@@ -42,7 +42,7 @@ pub(super) async fn guard(
 
 async fn admit(guard: &RouteGuard, request: &mut Request) -> Result<(), ApiError> {
     let Some(principal) = authorize(guard, request)? else { return Ok(()) };
-    if !matches!(guard.access, Access::Anyone | Access::SignedIn(Scope::Account)) {
+    if !matches!(guard.access, Access::Anyone | Access::SignedIn(TokenScope::Account)) {
         let extensions = (guard.load_extensions)(principal.clone()).await?;
         request.extensions_mut().extend(extensions);
     }

@@ -64,14 +64,14 @@ pub(crate) fn computer(folder: &Path) -> Result<Computer> {
 
 pub(crate) fn start(computer: &Computer) -> Result<()> {
     let start = StartRun {
-        command: ids::command(),
-        run: ids::run(),
+        command: ids::new_command(),
+        run: ids::new_run(),
         objective: "Read all files.".into(),
         attached: Vec::new(),
         model: Some("claude-sonnet".into()),
         budget: Budget::default(),
     };
-    let envelope = Envelope::new(Request::Runs(RunRequest::Start(start)));
+    let envelope = Envelope::new(Request::AgentRuns(RunRequest::Start(start)));
     let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
     if let Answer::Failure(failure) = answer { Err(failure.into()) } else { Ok(()) }
 }

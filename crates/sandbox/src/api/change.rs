@@ -12,7 +12,7 @@ use computer::error::ComputerError;
 use computer::ids;
 use computer::protocol::{Answer, Envelope, Request, VERSION};
 use hypervisor::access::{DescribedExtractor, RouteDescription};
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 use shared_types::{Actor, CommandId, OpId};
 
 use super::problem::{self, RouteError};
@@ -56,7 +56,7 @@ impl Change {
     }
 
     /// Carries out a request and says what it did.
-    pub(super) async fn make(&self, request: Request) -> Result<Done, RouteError> {
+    pub(super) async fn make(&self, request: Request) -> Result<ChangeResult, RouteError> {
         let answer = self.answer(request).await.and_then(Answer::into_done);
         answer.map_err(|failure| problem::with_sides(&self.computer, failure))
     }
@@ -73,7 +73,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Change {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RouteError> {
         let command = match parts.headers.get(HEADER) {
-            None => ids::command(),
+            None => ids::new_command(),
             Some(value) => value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
                 let detail = "the header Choir-Command is not a UUID";
                 RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)

@@ -4,7 +4,7 @@ use axum::Json;
 use event_log::EventLog;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
+use shared_types::wire::{ChangeResult, Checkpoint, Comparison, NewCheckpoint};
 use shared_types::{FilePath, Seq, Timestamp};
 
 use super::Of;
@@ -32,7 +32,10 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<Checkpoint>>, RouteError> 
     Ok(Json(rows.into_iter().map(checkpoint).collect()))
 }
 
-pub(super) async fn make(change: Change, Body(new): Body<NewCheckpoint>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn make(
+    change: Change,
+    Body(new): Body<NewCheckpoint>,
+) -> Result<Json<ChangeResult>, RouteError> {
     Ok(Json(change.make(Request::Checkpoint { message: new.message }).await?))
 }
 

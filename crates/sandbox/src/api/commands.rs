@@ -4,7 +4,9 @@ use axum::Json;
 use axum::http::StatusCode;
 use hypervisor::access::Accepted;
 use kernel::CallState;
-use shared_types::wire::{CallStatus, OpenCommand, OperationDetail, Ran, StartCommand, StartedCommand};
+use shared_types::wire::{
+    CallStatus, CommandResult, OpenCommand, OperationDetails, StartCommand, StartedCommand,
+};
 use shared_types::{Actor, OpId};
 
 use super::Of;
@@ -23,7 +25,8 @@ pub(super) async fn start(
     Body(start): Body<StartCommand>,
 ) -> Result<Accepted<StartedCommand>, RouteError> {
     let desk = desk.0;
-    let (command, op) = (start.command.unwrap_or_else(ids::command), start.op.unwrap_or_else(ids::op));
+    let (command, op) =
+        (start.command.unwrap_or_else(ids::new_command), start.op.unwrap_or_else(ids::new_op));
     let caller = Caller::person(command, op, Actor::DESKTOP);
     blocking(move || desk.commands().start(desk.computer(), caller, start.run)).await?;
     Ok(Accepted(StartedCommand { op }))
@@ -48,7 +51,7 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<OpenCommand>>, RouteError>
     Ok(Json(open.await?))
 }
 
-pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, RouteError> {
+pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetails>, RouteError> {
     let desk = desk.0;
     desk.caught_up().await;
     let found = blocking(move || detail(&desk, op)).await?;
@@ -60,22 +63,28 @@ pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<Operat
     Ok(Json(found))
 }
 
-pub(super) async fn accept(change: Change, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
+pub(super) async fn accept(
+    change: Change,
+    Named(op): Named<OpId>,
+) -> Result<Json<CommandResult>, RouteError> {
     settle(change, Request::Accept { call: op.to_string() }).await
 }
 
-pub(super) async fn discard(change: Change, Named(op): Named<OpId>) -> Result<Json<Ran>, RouteError> {
+pub(super) async fn discard(
+    change: Change,
+    Named(op): Named<OpId>,
+) -> Result<Json<CommandResult>, RouteError> {
     settle(change, Request::Discard { call: op.to_string() }).await
 }
 
-async fn settle(change: Change, request: Request) -> Result<Json<Ran>, RouteError> {
+async fn settle(change: Change, request: Request) -> Result<Json<CommandResult>, RouteError> {
     let answered = match change.answer(request).await? {
-        Answer::Ran(ran) => Ok(*ran),
+        Answer::CommandResult(ran) => Ok(*ran),
         Answer::Failure(failure) => Err(failure),
         Answer::Progress { .. }
         | Answer::Output { .. }
-        | Answer::Heard(_)
-        | Answer::Runs(_)
+        | Answer::RunUpdate(_)
+        | Answer::AgentRuns(_)
         | Answer::Done(_)
         | Answer::Status(_)
         | Answer::Parts(_) => {

@@ -19,7 +19,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 use shared_types::{ContentHash, FilePath, Seq};
 use tokio::sync::mpsc;
 
@@ -231,10 +231,10 @@ pub(super) struct Place {
 
 pub(super) async fn write(
     change: Change,
-    Params(place): Params<Place>,
+    Params(paths): Params<Place>,
     body: Bytes,
-) -> Result<Json<Done>, RouteError> {
-    let base = match place.base.as_deref() {
+) -> Result<Json<ChangeResult>, RouteError> {
+    let base = match paths.base.as_deref() {
         None | Some("any") => Base::Any,
         Some("absent") => Base::Absent,
         Some(hash) => Base::Content(hash.parse().map_err(|_| {
@@ -242,8 +242,8 @@ pub(super) async fn write(
             RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
         })?),
     };
-    let path = place.path.clone();
-    let request = Request::Write { path: place.path, mode: None, base };
+    let path = paths.path.clone();
+    let request = Request::Write { path: paths.path, mode: None, base };
     let envelope = change.envelope(request);
     let (chunks, received) = mpsc::channel(AHEAD);
     let expected = body.size_hint().exact();

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::Seq;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{DesktopState, Done, Gesture, Storage};
+use shared_types::wire::{ChangeResult, DesktopState, Gesture, Storage};
 use std::path::Path;
 
 use super::Of;
@@ -61,7 +61,10 @@ fn desktop_state(view: &mut View) -> DesktopState {
     }
 }
 
-pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn gesture(
+    desk: Of,
+    Body(gesture): Body<Gesture>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let Gesture { command, op, action } = gesture;
     let change = Change::under(&desk, command);
     let envelope = Envelope { op, ..change.envelope(Request::Gesture(action)) };
@@ -81,7 +84,7 @@ fn measure(desk: &OpenComputer) -> Result<Storage, ComputerError> {
         (files, view.files.iter().filter_map(|(_, node)| node.content()).map(|c| c.size).sum())
     })?;
     let (_, operations) = desk.views().page(&projector::query::OperationFilter::default(), 0, 1)?;
-    let state = &computer.place.state;
+    let state = &computer.paths.state;
     let with_journal = |name: &str| size_of(&state.join(name)) + size_of(&state.join(format!("{name}-wal")));
     Ok(Storage {
         events: computer.log().head().seq.0,

@@ -8,7 +8,7 @@ use projector::Position;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::{FileChange, FileNode};
-use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
+use shared_types::wire::{ChangeResult, Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, Version};
 use shared_types::{FilePath, Payload, Seq, Timestamp};
 
 use super::Of;
@@ -65,25 +65,31 @@ fn listing(desk: &OpenComputer, path: Option<FilePath>) -> Result<Listing, Compu
     Ok(Listing { path, entries, seq })
 }
 
-pub(super) async fn make_folder(change: Change, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn make_folder(
+    change: Change,
+    Body(at): Body<PathBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
     Ok(Json(change.make(Request::MakeFolder { path: at.path }).await?))
 }
 
 pub(super) async fn rename(
     change: Change,
-    Body(FromTo { from, to }): Body<FromTo>,
-) -> Result<Json<Done>, RouteError> {
+    Body(MoveBody { from, to }): Body<MoveBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
     Ok(Json(change.make(Request::Move { from, to }).await?))
 }
 
 pub(super) async fn copy(
     change: Change,
-    Body(FromTo { from, to }): Body<FromTo>,
-) -> Result<Json<Done>, RouteError> {
+    Body(MoveBody { from, to }): Body<MoveBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
     Ok(Json(change.make(Request::Copy { from, to }).await?))
 }
 
-pub(super) async fn delete(change: Change, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn delete(
+    change: Change,
+    Body(at): Body<PathBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
     Ok(Json(change.make(Request::Remove { path: at.path }).await?))
 }
 
@@ -96,7 +102,10 @@ pub(super) struct Words {
     limit: Option<u32>,
 }
 
-pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, RouteError> {
+pub(super) async fn search(
+    desk: Of,
+    Params(words): Params<Words>,
+) -> Result<Json<Vec<FileMatch>>, RouteError> {
     let desk = desk.0;
     desk.caught_up().await;
     let limit = words.limit.unwrap_or(FOUND).min(500);
@@ -104,21 +113,24 @@ pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Jso
         let views = desk.views();
         let named = views.named(&words.q, limit)?;
         let holding = views.search(&words.q, limit)?;
-        let named = named.into_iter().map(|hit| (hit, Matched::Name));
-        Ok(named.chain(holding.into_iter().map(|hit| (hit, Matched::Text))).collect::<Vec<_>>())
+        let named = named.into_iter().map(|hit| (hit, MatchedIn::Name));
+        Ok(named.chain(holding.into_iter().map(|hit| (hit, MatchedIn::Text))).collect::<Vec<_>>())
     });
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<FileMatch> = Vec::new();
     for (hit, matched) in hits.await? {
         let Ok(path) = FilePath::parse(&hit.path) else { continue };
         if !found.iter().any(|known| known.path == path) {
-            found.push(Found { path, size: hit.size, matched });
+            found.push(FileMatch { path, size: hit.size, matched });
         }
     }
     found.truncate(limit as usize);
     Ok(Json(found))
 }
 
-pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, RouteError> {
+pub(super) async fn versions(
+    desk: Of,
+    Params(at): Params<PathBody>,
+) -> Result<Json<Vec<Version>>, RouteError> {
     let desk = desk.0;
     desk.caught_up().await;
     Ok(Json(blocking(move || versions_of(&desk, &at.path)).await?))

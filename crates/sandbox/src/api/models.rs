@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::run::Budget;
-use shared_types::wire::{LocalModelLine, ModelList, ModelTried, RoleLine, RunCost};
+use shared_types::wire::{LocalModelLine, ModelList, ModelTestResult, RoleLine, RunCost};
 
 use super::Of;
 use super::problem::{Named, RouteError};
@@ -15,7 +15,7 @@ use crate::open_computer::{OpenComputer, blocking};
 use agent_host::agent_services::model_lines;
 use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
-use computer::{DAILY, DEFAULT_BUDGET, RUN_BUDGET, role_setting};
+use computer::{DAILY_BUDGET_SETTING, DEFAULT_BUDGET, RUN_BUDGET_SETTING, role_model_setting};
 
 /// A model, by its name in the catalog.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,14 +35,14 @@ fn listed(desk: &OpenComputer) -> Result<ModelList, ComputerError> {
     let roles: Vec<String> = catalog.roles.keys().cloned().collect();
     let names = roles.clone();
     let (wanted, budget, daily, spent) = computer.writer().inspect(move |view| {
-        let text = |role: &String| view.setting(&role_setting(role))?.as_str().map(str::to_owned);
+        let text = |role: &String| view.setting(&role_model_setting(role))?.as_str().map(str::to_owned);
         let wanted: Vec<Option<String>> = names.iter().map(text).collect();
         let budget = |key: &str| serde_json::from_value::<Budget>(view.setting(key)?).ok();
-        (wanted, budget(RUN_BUDGET), budget(DAILY), view.spent_on_day(now).spent)
+        (wanted, budget(RUN_BUDGET_SETTING), budget(DAILY_BUDGET_SETTING), view.spent_on_day(now).spent)
     })?;
     let roles = roles.iter().zip(wanted).map(|(role, wanted)| RoleLine {
         role: role.clone(),
-        gets: gateway.choose(wanted.as_deref(), role).ok().map(|chosen| chosen.alias),
+        effective: gateway.choose(wanted.as_deref(), role).ok().map(|chosen| chosen.alias),
         model: wanted.unwrap_or_else(|| catalog.roles.get(role).cloned().unwrap_or_default()),
     });
     Ok(ModelList {
@@ -52,7 +52,7 @@ fn listed(desk: &OpenComputer) -> Result<ModelList, ComputerError> {
         budget: budget.unwrap_or(DEFAULT_BUDGET),
         daily: daily.unwrap_or_default(),
         today: RunCost {
-            steps: spent.steps,
+            turns: spent.steps,
             tokens: spent.tokens,
             micros: spent.micros,
             unpriced: spent.unpriced,
@@ -61,16 +61,19 @@ fn listed(desk: &OpenComputer) -> Result<ModelList, ComputerError> {
 }
 
 /// Asks a model for a word.
-pub(super) async fn test(desk: Of, Named(model): Named<ModelName>) -> Result<Json<ModelTried>, RouteError> {
+pub(super) async fn test(
+    desk: Of,
+    Named(model): Named<ModelName>,
+) -> Result<Json<ModelTestResult>, RouteError> {
     let started = std::time::Instant::now();
     let tried = desk.gateway().test(&model.name).await;
     let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(Json(match tried {
         Ok(turn) => {
-            ModelTried { model: turn.model, ok: true, words: turn.reply.text, millis, micros: turn.cost }
+            ModelTestResult { model: turn.model, ok: true, text: turn.reply.text, millis, micros: turn.cost }
         }
         Err(error) => {
-            ModelTried { model: error.model, ok: false, words: error.message, millis, micros: None }
+            ModelTestResult { model: error.model, ok: false, text: error.message, millis, micros: None }
         }
     }))
 }

@@ -7,7 +7,7 @@ use hypervisor::access::{Access, BodyKind, ResponseKind, Route, SchemaFn};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use shared_types::wire::{FromClient, FromServer, Problem, Scope};
+use shared_types::wire::{FromClient, FromServer, Problem, TokenScope};
 
 const PREFIX: &str = "/api/v1/";
 
@@ -185,7 +185,7 @@ impl Writer {
 fn security(access: Access) -> Value {
     match access {
         Access::Anyone => json!([]),
-        Access::SignedIn(Scope::Account) | Access::Owner => json!([{ "session": [] }]),
+        Access::SignedIn(TokenScope::Account) | Access::Owner => json!([{ "session": [] }]),
         Access::SignedIn(scope) => json!([{ "session": [] }, { "token": [scope] }]),
     }
 }

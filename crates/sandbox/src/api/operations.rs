@@ -6,7 +6,9 @@ use kernel::Choice;
 use projector::query::{OperationFilter, OperationRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared_types::wire::{Done, Operation, OperationDetail, Operations, RestoreTo, Revert, Side};
+use shared_types::wire::{
+    ChangeResult, Operation, OperationDetails, Operations, RestoreRequest, RevertOptions, Side,
+};
 use shared_types::{OpId, Seq, Source, Timestamp};
 
 use super::Of;
@@ -66,13 +68,13 @@ fn operation(row: OperationRow) -> Operation {
     }
 }
 
-pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetail>, RouteError> {
+pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetails>, RouteError> {
     let desk = desk.0;
     desk.caught_up().await;
     Ok(Json(blocking(move || detail(&desk, op)).await?))
 }
 
-pub(super) fn detail(desk: &OpenComputer, op: OpId) -> Result<OperationDetail, ComputerError> {
+pub(super) fn detail(desk: &OpenComputer, op: OpId) -> Result<OperationDetails, ComputerError> {
     let row = desk.views().operation(op)?;
     let Some(row) = row else {
         return Err(ComputerError::new(ErrorCode::NotFound, format!("there is no operation {op}")));
@@ -84,29 +86,29 @@ pub(super) fn detail(desk: &OpenComputer, op: OpId) -> Result<OperationDetail, C
     let (mut changes, mut total) = changes(log, &events, &|_| None, true);
     let (mut notes, call) = (other_changes(&events), call_details(log, &events));
     // Of a dry run that waits, what it would change.
-    if call.as_ref().is_some_and(|call| call.held.is_some() && call.status.is_none())
-        && let Ok(would) = desk.commands().would_change(desk.computer(), op)
+    if call.as_ref().is_some_and(|call| call.dry_run_changes.is_some() && call.status.is_none())
+        && let Ok(would) = desk.commands().preview_dry_run(desk.computer(), op)
     {
         (changes, total) = (would.changes, would.total);
         notes.extend(would.notes);
     }
-    Ok(OperationDetail { operation: operation(row), changes, total, notes, call })
+    Ok(OperationDetails { operation: operation(row), changes, total, notes, call })
 }
 
-pub(super) fn choices(revert: &Revert) -> Choices {
+pub(super) fn choices(revert: &RevertOptions) -> Choices {
     let choice = |side: Side| match side {
         Side::Keep => Choice::Keep,
         Side::Take => Choice::Take,
     };
     let each = revert.each.iter().map(|(subject, side)| (subject.clone(), choice(*side)));
-    Choices { each: each.collect(), others: revert.conflicts.map(choice) }
+    Choices { each: each.collect(), others: revert.others.map(choice) }
 }
 
 pub(super) async fn undo(
     change: Change,
     Named(op): Named<OpId>,
-    Body(revert): Body<Revert>,
-) -> Result<Json<Done>, RouteError> {
+    Body(revert): Body<RevertOptions>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let (target, choices) = (Some(op.to_string()), choices(&revert));
     Ok(Json(change.make(Request::Undo { target, choices, preview: revert.preview }).await?))
 }
@@ -114,28 +116,31 @@ pub(super) async fn undo(
 pub(super) async fn redo(
     change: Change,
     Named(op): Named<OpId>,
-    Body(revert): Body<Revert>,
-) -> Result<Json<Done>, RouteError> {
+    Body(revert): Body<RevertOptions>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let (target, choices) = (Some(op.to_string()), choices(&revert));
     Ok(Json(change.make(Request::Redo { target, choices, preview: revert.preview }).await?))
 }
 
 pub(super) async fn undo_latest(
     change: Change,
-    Body(revert): Body<Revert>,
-) -> Result<Json<Done>, RouteError> {
+    Body(revert): Body<RevertOptions>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let choices = choices(&revert);
     Ok(Json(change.make(Request::Undo { target: None, choices, preview: revert.preview }).await?))
 }
 
 pub(super) async fn redo_latest(
     change: Change,
-    Body(revert): Body<Revert>,
-) -> Result<Json<Done>, RouteError> {
+    Body(revert): Body<RevertOptions>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let choices = choices(&revert);
     Ok(Json(change.make(Request::Redo { target: None, choices, preview: revert.preview }).await?))
 }
 
-pub(super) async fn restore(change: Change, Body(to): Body<RestoreTo>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn restore(
+    change: Change,
+    Body(to): Body<RestoreRequest>,
+) -> Result<Json<ChangeResult>, RouteError> {
     Ok(Json(change.make(Request::Restore { seq: to.seq, preview: to.preview }).await?))
 }

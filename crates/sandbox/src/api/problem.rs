@@ -18,7 +18,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use shared_types::ContentHash;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::Clash;
+use shared_types::wire::ConflictView;
 
 use crate::open_computer::OpenComputer;
 use computer::error::{ComputerError, ErrorCode};
@@ -83,7 +83,7 @@ pub(super) fn broken_body(error: axum::Error) -> RouteError {
     }
 }
 
-fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
+fn clash(log: &dyn EventLog, conflict: &Conflict) -> ConflictView {
     let text = |state: &ConflictSide| match state {
         ConflictSide::Absent => None,
         ConflictSide::File(FileNode::File { hash, size, .. }) if *size <= SIDE_LIMIT => {
@@ -97,7 +97,7 @@ fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
         ConflictSide::Window(window) => Some(window.title.to_string()),
         ConflictSide::Note(note) => Some(note.title.to_string()),
     };
-    Clash {
+    ConflictView {
         subject: conflict.subject.clone(),
         reason: conflict.reason.clone(),
         today: text(&conflict.today),

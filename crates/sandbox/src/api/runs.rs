@@ -5,7 +5,8 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::wire::{
-    Done, GestureOnRun, GrantList, Questions, Revert, RunDetails, RunLine, RunList, StartRun, Step, StepParts,
+    ChangeResult, ControlRun, GrantList, Questions, RevertOptions, RunDetails, RunLine, RunList, StartRun,
+    Step, StepDetail,
 };
 use shared_types::{CommandId, GrantId, RunId, Seq};
 
@@ -16,7 +17,7 @@ use super::problem::{Body, Named, Params, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
-use computer::protocol::{Answer, Request, RunAnswer, RunRequest};
+use computer::protocol::{Answer, Request, RunRequest, RunResponse};
 
 /// Where a page begins.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -34,15 +35,19 @@ pub(super) struct StepOf {
 }
 
 /// Asks the computer about runs, as a person at the desktop.
-async fn tell(desk: &OpenComputer, command: CommandId, request: RunRequest) -> Result<RunAnswer, RouteError> {
-    let answer = Change::under(desk, command).answer(Request::Runs(request)).await;
+async fn tell(
+    desk: &OpenComputer,
+    command: CommandId,
+    request: RunRequest,
+) -> Result<RunResponse, RouteError> {
+    let answer = Change::under(desk, command).answer(Request::AgentRuns(request)).await;
     Ok(answer.and_then(Answer::into_runs)?)
 }
 
 macro_rules! told {
     ($answer:expr, $kind:ident) => {
         match $answer {
-            RunAnswer::$kind(told) => Ok(Json(told)),
+            RunResponse::$kind(told) => Ok(Json(told)),
             _ => Err(ComputerError::new(ErrorCode::Failed, "a run was answered with something else").into()),
         }
     };
@@ -54,11 +59,11 @@ pub(super) async fn start(desk: Of, Body(start): Body<StartRun>) -> Result<Json<
 }
 
 pub(super) async fn list(desk: Of, Params(page): Params<Page>) -> Result<Json<RunList>, RouteError> {
-    told!(tell(&desk, ids::command(), RunRequest::List { before: page.before }).await?, List)
+    told!(tell(&desk, ids::new_command(), RunRequest::List { before: page.before }).await?, List)
 }
 
 pub(super) async fn show(desk: Of, Named(run): Named<RunId>) -> Result<Json<RunDetails>, RouteError> {
-    let answer = tell(&desk, ids::command(), RunRequest::Show { run: run.to_string() }).await?;
+    let answer = tell(&desk, ids::new_command(), RunRequest::Show { run: run.to_string() }).await?;
     let details: Result<Json<Box<RunDetails>>, RouteError> = told!(answer, Details);
     Ok(Json(*details?.0))
 }
@@ -69,13 +74,13 @@ pub(super) async fn steps(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<Step>>, RouteError> {
     let request = RunRequest::Steps { run: run.to_string(), before: page.before };
-    told!(tell(&desk, ids::command(), request).await?, Steps)
+    told!(tell(&desk, ids::new_command(), request).await?, Steps)
 }
 
-pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<StepParts>, RouteError> {
-    let request = RunRequest::Parts { run: step.run.to_string(), seq: step.seq };
-    let parts: Result<Json<Box<StepParts>>, RouteError> =
-        told!(tell(&desk, ids::command(), request).await?, Parts);
+pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<StepDetail>, RouteError> {
+    let request = RunRequest::StepDetail { run: step.run.to_string(), seq: step.seq };
+    let parts: Result<Json<Box<StepDetail>>, RouteError> =
+        told!(tell(&desk, ids::new_command(), request).await?, Parts);
     let (mut parts, desk) = (*parts?.0, desk.0);
     let whole = blocking(move || {
         agent_host::prompts::add_prompt(&**desk.computer().log(), step.run, &mut parts)?;
@@ -84,50 +89,50 @@ pub(super) async fn parts(desk: Of, Named(step): Named<StepOf>) -> Result<Json<S
     Ok(Json(whole.await?))
 }
 
-pub(super) async fn gesture(
+pub(super) async fn control(
     desk: Of,
     Named(run): Named<RunId>,
-    Body(GestureOnRun { command, gesture }): Body<GestureOnRun>,
+    Body(ControlRun { command, control }): Body<ControlRun>,
 ) -> Result<Json<RunLine>, RouteError> {
-    told!(tell(&desk, command, RunRequest::Gesture { run: run.to_string(), gesture }).await?, Line)
+    told!(tell(&desk, command, RunRequest::Control { run: run.to_string(), control }).await?, Line)
 }
 
 pub(super) async fn undo(
     change: Change,
     Named(run): Named<RunId>,
-    Body(revert): Body<Revert>,
-) -> Result<Json<Done>, RouteError> {
+    Body(revert): Body<RevertOptions>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
-    Ok(Json(change.make(Request::Runs(RunRequest::Undo { run, choices, preview })).await?))
+    Ok(Json(change.make(Request::AgentRuns(RunRequest::Undo { run, choices, preview })).await?))
 }
 
 pub(super) async fn redo(
     change: Change,
     Named(run): Named<RunId>,
-    Body(revert): Body<Revert>,
-) -> Result<Json<Done>, RouteError> {
+    Body(revert): Body<RevertOptions>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
-    Ok(Json(change.make(Request::Runs(RunRequest::Redo { run, choices, preview })).await?))
+    Ok(Json(change.make(Request::AgentRuns(RunRequest::Redo { run, choices, preview })).await?))
 }
 
 pub(super) async fn retry(
     change: Change,
     Named(StepOf { run, seq }): Named<StepOf>,
-    Body(revert): Body<Revert>,
-) -> Result<Json<Done>, RouteError> {
+    Body(revert): Body<RevertOptions>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let (run, choices, preview) = (run.to_string(), choices(&revert), revert.preview);
-    Ok(Json(change.make(Request::Runs(RunRequest::Retry { run, step: seq, choices, preview })).await?))
+    Ok(Json(change.make(Request::AgentRuns(RunRequest::Retry { run, step: seq, choices, preview })).await?))
 }
 
 pub(super) async fn questions(desk: Of) -> Result<Json<Questions>, RouteError> {
-    told!(tell(&desk, ids::command(), RunRequest::Questions).await?, Questions)
+    told!(tell(&desk, ids::new_command(), RunRequest::Questions).await?, Questions)
 }
 
 pub(super) async fn grants(desk: Of) -> Result<Json<GrantList>, RouteError> {
-    told!(tell(&desk, ids::command(), RunRequest::Grants).await?, Grants)
+    told!(tell(&desk, ids::new_command(), RunRequest::Grants).await?, Grants)
 }
 
 pub(super) async fn revoke(change: Change, Named(grant): Named<GrantId>) -> Result<StatusCode, RouteError> {
-    change.make(Request::Runs(RunRequest::Revoke { grant: grant.to_string() })).await?;
+    change.make(Request::AgentRuns(RunRequest::Revoke { grant: grant.to_string() })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

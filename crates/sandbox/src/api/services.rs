@@ -1,7 +1,7 @@
 //! Services beside models: which are set up, and whether the search answers.
 
 use axum::Json;
-use shared_types::wire::{SearchTried, ServiceList};
+use shared_types::wire::{SearchTestResult, ServiceList};
 
 use super::Of;
 use super::problem::RouteError;
@@ -12,7 +12,7 @@ pub(super) async fn list(desk: Of) -> Json<ServiceList> {
 }
 
 /// Searches the web for a word.
-pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTried>, RouteError> {
+pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTestResult>, RouteError> {
     let none = || ComputerError::new(ErrorCode::NotFound, "no search of the web is set up in choir.toml");
     Ok(Json(desk.services().try_search().await.ok_or_else(none)?))
 }

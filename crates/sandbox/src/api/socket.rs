@@ -15,7 +15,7 @@ use hypervisor::access::{Credential, Principal};
 use hypervisor::server_state::ServerState;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared_types::wire::{FromClient, FromServer, Scope, TerminalFrame};
+use shared_types::wire::{FromClient, FromServer, TerminalFrame, TokenScope};
 use shared_types::{Seq, TerminalId};
 
 use super::problem::{Params, RouteError};
@@ -48,7 +48,7 @@ pub(super) async fn connect(
 ) -> Result<Response, RouteError> {
     let terminals = match &principal.credential {
         Credential::Session { .. } => true,
-        Credential::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
+        Credential::Token { scopes, .. } => scopes.contains(&TokenScope::Terminal),
     };
     let upgrade = upgrade.map_err(|e| RouteError::new(e.status(), "not_a_websocket", e.body_text()))?;
     let desk = desk.0;
@@ -156,7 +156,7 @@ impl Tab {
                     self.tell_projected(seq).await?;
                 }
                 Woken::Said(AgentSpeech { run, task, text }) => {
-                    self.say(&FromServer::Said { run, task, text }).await?;
+                    self.say(&FromServer::Speech { run, task, text }).await?;
                 }
                 Woken::Missed => {}
                 Woken::Notice(text) => self.say(&FromServer::Notice { text }).await?,
@@ -191,7 +191,7 @@ impl Tab {
                 let text = format!("{{\"event\":{{\"event\":{event}}}}}");
                 self.socket.feed(Message::Text(text.into())).await?;
             }
-            self.say(&FromServer::Through { seq: self.sent }).await?;
+            self.say(&FromServer::CaughtUp { seq: self.sent }).await?;
         }
     }
 
@@ -254,7 +254,7 @@ impl Tab {
                 let resized = self.desk.terminals().resize(terminal, Size { columns, rows });
                 resized.map(|()| None).map_err(|failure| failure.message)
             }
-            FromClient::Shown { terminal, bytes } => {
+            FromClient::Acknowledged { terminal, bytes } => {
                 let shown = self.attached.iter_mut().filter(|attachment| attachment.id() == terminal);
                 shown.for_each(|attachment| attachment.show(bytes));
                 Ok(None)

@@ -3,7 +3,7 @@
 use axum::Json;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared_types::wire::ToolServerLine;
+use shared_types::wire::McpServerLine;
 
 use super::Of;
 use super::problem::{Named, RouteError};
@@ -16,12 +16,12 @@ pub(super) struct ServerName {
 }
 
 /// What is known of them, without asking any.
-pub(super) async fn list(desk: Of) -> Json<Vec<ToolServerLine>> {
+pub(super) async fn list(desk: Of) -> Json<Vec<McpServerLine>> {
     Json(desk.tools().lines())
 }
 
 /// Starts those that do not run, and says what came of it.
-pub(super) async fn reach(desk: Of) -> Json<Vec<ToolServerLine>> {
+pub(super) async fn reach(desk: Of) -> Json<Vec<McpServerLine>> {
     desk.tools().reach_all().await;
     Json(desk.tools().lines())
 }
@@ -30,7 +30,7 @@ pub(super) async fn reach(desk: Of) -> Json<Vec<ToolServerLine>> {
 pub(super) async fn restart(
     desk: Of,
     Named(server): Named<ServerName>,
-) -> Result<Json<ToolServerLine>, RouteError> {
+) -> Result<Json<McpServerLine>, RouteError> {
     let name = server.name;
     desk.tools().restart(&name).await;
     let line = desk.tools().lines().into_iter().find(|line| line.name == name);

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::FilePath;
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 use tokio::sync::mpsc;
 
 use super::Of;
@@ -84,7 +84,7 @@ pub(super) async fn import(
     change: Change,
     Params(target): Params<Target>,
     body: Bytes,
-) -> Result<Json<Done>, RouteError> {
+) -> Result<Json<ChangeResult>, RouteError> {
     let draft = blocking(|| Ok(tempfile::NamedTempFile::new()?)).await?;
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {

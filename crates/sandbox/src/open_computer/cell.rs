@@ -21,14 +21,14 @@ const PROMPT: &str = "PS1='\\[\\e[2m\\]cell\\[\\e[0m\\] \\w \\$ '\n";
 
 /// Starts bash, or the plain shell where there is none.
 pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, ComputerError> {
-    let folders = computer.place.state.join("cells");
+    let folders = computer.paths.state.join("cells");
     std::fs::create_dir_all(&folders)?;
     let scratch = tempfile::Builder::new().prefix("terminal-").tempdir_in(folders)?;
     let shown = show_bashrc(scratch.path())?;
     let rest = scratch.path().join("cell");
     std::fs::create_dir(&rest)?;
     let owner = computer.log().user().to_string();
-    let workspace = computer.place.workspace.clone();
+    let workspace = computer.paths.workspace.clone();
     let cell = computer.cells().start_terminal(&owner, workspace, shown, &rest).map_err(no_cell)?;
     let mut command = shell();
     command.environment.push(("TERM".into(), "xterm-256color".into()));

@@ -64,7 +64,7 @@ where
 async fn watch_log(shared: Arc<Shared>) -> Result<(), ComputerError> {
     let failed = Arc::new(Notify::new());
     let notify = Arc::clone(&failed);
-    shared.computer.at_writer_failure(move || notify.notify_one());
+    shared.computer.on_writer_failure(move || notify.notify_one());
     tokio::select! {
         () = shared.closed() => Ok(()),
         () = failed.notified() => Err(ComputerError::new(ErrorCode::Failed, "its writer panicked")),
@@ -150,11 +150,11 @@ async fn wait(time: Option<Duration>) {
 async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
     let same = Arc::clone(&shared);
     let watch = blocking(move || {
-        let place = &same.computer.place;
-        let watch = Watch::start(&place.workspace, &place.state)
+        let paths = &same.computer.paths;
+        let watch = Watch::start(&paths.workspace, &paths.state)
             .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
         // The watch runs before the first scan, so no edit falls between the two.
-        same.computer.record_outside(&|_, _, _| ())?;
+        same.computer.capture_outside_edits(&|_, _, _| ())?;
         Ok(Arc::new(watch))
     })
     .await?;
@@ -221,8 +221,8 @@ fn record_once(shared: &Shared, watch: &Watch) -> Option<Duration> {
 
 /// Serves the command line over `.choir/choir.sock`.
 async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
-    let place = shared.computer.place.clone();
-    let listener = socket::bind(&place)?;
+    let paths = shared.computer.paths.clone();
+    let listener = socket::bind(&paths)?;
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
     let (runtime, parts) = (tokio::runtime::Handle::current(), shared.parts.clone());
@@ -257,7 +257,7 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
         callers.spawn_blocking(move || drop(socket::serve(&holder, &stream)));
     }
     // New callers do not find the socket any more, and those under way are answered.
-    socket::remove(&place)?;
+    socket::remove(&paths)?;
     let all = async { while callers.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, all).await.is_err() {
         // One that has not sent all of its request by now is not waited for; an answer still goes out.

@@ -16,10 +16,10 @@ pub(crate) const BASHRC: &str = include_str!("shell/bashrc");
 const BASHRC_NAME: &str = "bashrc";
 
 /// Starts the shell in the workspace.
-pub(super) fn start(place: &ComputerPaths, size: Size) -> io::Result<Process> {
+pub(super) fn start(paths: &ComputerPaths, size: Size) -> io::Result<Process> {
     let pair = native_pty_system().openpty(pty_size(size)).map_err(other)?;
-    let mut command = command(place);
-    command.cwd(&place.workspace);
+    let mut command = command(paths);
+    command.cwd(&paths.workspace);
     command.env("TERM", "xterm-256color");
     command.env("COLORTERM", "truecolor");
     // What configures this server is no business of the shell's.
@@ -38,13 +38,13 @@ pub(super) fn start(place: &ComputerPaths, size: Size) -> io::Result<Process> {
     Ok(Process { output, input, control, wait })
 }
 
-fn command(place: &ComputerPaths) -> CommandBuilder {
+fn command(paths: &ComputerPaths) -> CommandBuilder {
     let login = CommandBuilder::new_default_prog();
     let shell = login.get_shell();
     if Path::new(&shell).file_name() != Some(OsStr::new("bash")) {
         return login;
     }
-    match write_bashrc(&place.state) {
+    match write_bashrc(&paths.state) {
         Ok(path) => {
             let mut command = CommandBuilder::new(shell);
             command.arg("--rcfile");

@@ -13,7 +13,7 @@ use super::marks::Marks;
 use super::process::{Control, Process, Size};
 use crate::supervision::Parts;
 use computer::ids;
-use computer::output_feed::{Attachment, OutputFeed, Pace};
+use computer::output_feed::{Attachment, Backpressure, OutputFeed};
 
 /// A running terminal.
 pub(super) struct Terminal {
@@ -47,7 +47,7 @@ impl Terminal {
             input: InputQueue::start(input, Arc::clone(&control))?,
             control,
             size: Mutex::new(size),
-            feed: OutputFeed::new(ids::terminal(), Pace::OfTheScreen),
+            feed: OutputFeed::new(ids::new_terminal(), Backpressure::WaitForTabs),
         });
         let (feed, input) = (Arc::clone(&terminal.feed), Arc::clone(&terminal.input));
         let presence = activity.enter();

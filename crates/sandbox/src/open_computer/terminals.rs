@@ -71,7 +71,7 @@ impl Terminals {
             |e: io::Error| ComputerError::new(ErrorCode::Failed, format!("no shell could be started: {e}"));
         let process = match kind {
             TerminalKind::Cell => cell::start(&self.computer, size)?,
-            TerminalKind::Shell => shell::start(&self.computer.place, size).map_err(failed)?,
+            TerminalKind::Shell => shell::start(&self.computer.paths, size).map_err(failed)?,
         };
         let terminal = Terminal::start(kind, process, size, &self.activity, &self.parts).map_err(failed)?;
         let described = terminal.describe();

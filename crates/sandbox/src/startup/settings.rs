@@ -13,7 +13,7 @@ use url::Url;
 use crate::machine::MachineConfig;
 use agent_host::agent_services::Services;
 use agent_host::telemetry::TelemetryConfig;
-use computer::config::{Origin, Shown};
+use computer::config::{SettingLine, SettingSource};
 use computer::error::{ComputerError, ErrorCode};
 use web_access::search::SearchConfig;
 
@@ -100,12 +100,13 @@ pub fn machine_config(data: PathBuf, said: &CommandLineSettings) -> Result<Machi
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
-pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<Shown>), ComputerError> {
+pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<SettingLine>), ComputerError> {
     let said = CommandLineSettings::in_variables()?;
     let (file, path) = read(data)?;
-    let from = |in_file: bool| if in_file { Origin::File(path.clone()) } else { Origin::Default };
+    let from =
+        |in_file: bool| if in_file { SettingSource::File(path.clone()) } else { SettingSource::Default };
     let first = |variables: &[(&str, bool)], in_file: bool| match variables.iter().find(|(_, said)| *said) {
-        Some((name, _)) => Origin::Variable((*name).to_owned()),
+        Some((name, _)) => SettingSource::Variable((*name).to_owned()),
         None => from(in_file),
     };
     let server = &file.server;
@@ -135,7 +136,7 @@ pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<Shown>), Compu
         ("server.idle_close", idle.to_string(), "seconds until a computer nobody uses is closed (0: never)"),
     ];
     let shown = values.into_iter().zip(origins);
-    let shown = shown.map(|((key, value, help), origin)| Shown { key, value, origin, help }).collect();
+    let shown = shown.map(|((key, value, help), origin)| SettingLine { key, value, origin, help }).collect();
     Ok((config, shown))
 }
 
@@ -242,7 +243,8 @@ mod tests {
         let (config, shown) = server_settings(data.path()).unwrap();
         let tls = Tls { certificate: data.path().join("a.pem"), key: "/b.pem".into() };
         assert_eq!((config.server.tls, config.idle_close), (Some(tls), None));
-        let from_file = shown.iter().filter(|shown| shown.origin != Origin::Default).map(|shown| shown.key);
+        let from_file =
+            shown.iter().filter(|shown| shown.origin != SettingSource::Default).map(|shown| shown.key);
         assert_eq!(from_file.collect::<Vec<_>>(), ["server.tls", "server.idle_close"]);
         assert_eq!(shown[0].value, "127.0.0.1:8080");
     }

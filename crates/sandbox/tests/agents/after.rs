@@ -117,7 +117,7 @@ impl Stage<'_> {
     /// The log can be read from its beginning, and the disk is as it says.
     fn verify(&self, computer: &Computer) -> Result<(), String> {
         computer.project(&|_, _, _| ()).map_err(|e| e.to_string())?;
-        let (log, place) = (&**computer.log(), self.place());
+        let (log, paths) = (&**computer.log(), self.place());
         let (mut view, mut unreadable) = (View::default(), None);
         let scanned = log.scan(shared_types::Seq(1), &mut |stored| match decode_event(log, stored) {
             Ok(event) => {
@@ -133,7 +133,7 @@ impl Stage<'_> {
             return Err(format!("the log cannot be read: {reason}"));
         }
         let workspace =
-            Workspace::open(&place.workspace, &place.state.join("tmp")).map_err(|e| e.to_string())?;
+            Workspace::open(&paths.workspace, &paths.state.join("tmp")).map_err(|e| e.to_string())?;
         let difference = first_file_difference(&workspace, &view, &|_| false, &|_, _| ());
         if let Some(difference) = difference.map_err(|e| e.to_string())? {
             return Err(format!("the disk is not as the log says: {difference:?}"));

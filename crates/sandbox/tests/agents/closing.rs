@@ -9,7 +9,7 @@ use event_log::{EventLog, SqliteLog, decode_event};
 use sandbox::open_computer::OpenComputer;
 use scripted_model::Wire;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
-use shared_types::wire::{RunCommand, RunNetwork, RunState};
+use shared_types::wire::{CellCommand, CommandNetwork, RunState};
 use shared_types::{Event, Payload, Seq, UserId};
 use tokio::runtime::Runtime;
 
@@ -91,7 +91,7 @@ fn an_agents_command_that_may_have_reached_the_outside_is_asked_about_after_an_o
         person.act(desk.computer(), &stage.events(desk.computer(), stage.runs[0]));
     });
 
-    let end = stage.carry_on(computer::session::take(&stage.place()).unwrap()).unwrap();
+    let end = stage.carry_on(computer::client::take(&stage.place()).unwrap()).unwrap();
     let run = &end.runs[0];
     assert_eq!(run.calls(), ["delegate ok", "exec failed", "finish ok"]);
     assert!(run.events.iter().any(is_cut_off));
@@ -102,28 +102,28 @@ fn an_agents_command_that_may_have_reached_the_outside_is_asked_about_after_an_o
 fn a_persons_own_command_is_answered_by_an_orderly_stop_and_says_that_it_was_one() {
     let scenario: Scenario = toml::from_str(CUT_OFF).unwrap();
     let stage = Stage::new(&scenario, Wire::Anthropic);
-    let place = stage.place();
+    let paths = stage.place();
     let (computer, _) =
-        Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
-    let command = RunCommand {
+        Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
+    let command = CellCommand {
         argv: ["sh", "-c", "touch begun; sleep 600"].map(Into::into).into(),
-        network: RunNetwork::Hosts(vec!["example.org".into()]),
-        ..RunCommand::default()
+        network: CommandNetwork::Hosts(vec!["example.org".into()]),
+        ..CellCommand::default()
     };
     let mut asked = None;
     close_during_a_command(&stage, computer, |_| {
         // Through the socket of the desk, as `choir run` does.
-        let (place, request) = (stage.place(), Request::Run(command.clone()));
+        let (paths, request) = (stage.place(), Request::RunCommand(command.clone()));
         asked.get_or_insert_with(|| {
             std::thread::spawn(move || {
-                computer::session::ask(&place, request, &mut std::io::empty(), &|_, _, _| ())
+                computer::client::ask(&paths, request, &mut std::io::empty(), &|_, _, _| ())
             })
         });
     });
     // Whoever asked may or may not have been told before the socket went away.
     let _ = asked.unwrap().join().unwrap();
 
-    let log = SqliteLog::open_read_only(&place.state).unwrap();
+    let log = SqliteLog::open_read_only(&paths.state).unwrap();
     let mut newest = None;
     log.scan(Seq(1), &mut |stored| {
         newest = Some(decode_event(&log, stored).unwrap());

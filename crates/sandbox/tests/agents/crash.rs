@@ -24,7 +24,7 @@ pub(crate) fn whole(scenario: &Scenario) -> Result<Played<'_>, String> {
     let computer = stage.prepare();
     let first = computer.log().head().seq;
     let end = same(&stage.carry_on(computer)?);
-    let computer = computer::session::take(&stage.place()).map_err(|e| e.to_string())?;
+    let computer = computer::client::take(&stage.place()).map_err(|e| e.to_string())?;
     let mut events: Vec<Event> = stage.runs.iter().flat_map(|run| stage.events(&computer, *run)).collect();
     events.sort_by_key(|event| event.seq);
     drop(computer);
@@ -48,7 +48,7 @@ impl Played<'_> {
         cut(&stage, seq.0);
         let mut stopped = Stopped::default();
         stopped.read(&stage).map_err(wrong)?;
-        let take = || computer::session::take(&stage.place()).map_err(|e| wrong(e.to_string()));
+        let take = || computer::client::take(&stage.place()).map_err(|e| wrong(e.to_string()));
         let end = stage.carry_on(take()?).map_err(wrong)?;
         stage.judge_stopped(&take()?, &end, &self.end, &stopped).map_err(wrong)
     }
@@ -62,7 +62,7 @@ pub(crate) fn cut_off_in_a_call(scenario: &Scenario) -> Result<End, String> {
     let stage = Stage::new(scenario, Wire::Anthropic);
     copy(&played.stage, &stage);
     cut(&stage, seq.0);
-    stage.carry_on(computer::session::take(&stage.place()).map_err(|e| e.to_string())?)
+    stage.carry_on(computer::client::take(&stage.place()).map_err(|e| e.to_string())?)
 }
 
 /// Where appends end. Nothing is ever stopped inside one.

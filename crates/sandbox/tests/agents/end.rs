@@ -7,7 +7,7 @@ use computer::error::ErrorCode;
 use computer::protocol::{Choices, Envelope, Request, RunRequest};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
-use shared_types::wire::{RunDetails, RunGesture};
+use shared_types::wire::{RunControl, RunDetails};
 use shared_types::{Event, OpId, Payload};
 
 use crate::cut::asks;
@@ -112,7 +112,7 @@ impl RunEnd {
         let mut calls = expect.calls.clone();
         calls.sort();
         check("the calls", &calls, &self.calls())?;
-        check("the turns", &expect.turns, &line.cost.steps)?;
+        check("the turns", &expect.turns, &line.cost.turns)?;
         check("the cost", &expect.micros, &(line.cost.micros - self.lost()))?;
         if self.at_once() < expect.at_once {
             let (wanted, found) = (expect.at_once, self.at_once());
@@ -163,11 +163,11 @@ impl Stage<'_> {
             let mut before = self.scenario.files.clone();
             before.extend(expect.undone.clone());
             if !ended.details.line.state.is_over() {
-                ask(computer, RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Stop });
+                ask(computer, RunRequest::Control { run: run.to_string(), control: RunControl::Stop });
             }
             let found = self.files();
             let undo = RunRequest::Undo { run: run.to_string(), choices: Choices::default(), preview: false };
-            let envelope = Envelope::new(Request::Runs(undo));
+            let envelope = Envelope::new(Request::AgentRuns(undo));
             let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
             match answer.into_done() {
                 Ok(_) => check("the files after undo", &before, &self.files())?,

@@ -71,11 +71,11 @@ fn holds(bytes: &[u8], key: &str) -> bool {
 #[test]
 fn a_key_that_is_kept_is_found_in_events_contents_and_files() {
     let (folder, key) = (tempfile::tempdir().unwrap(), "sk-scripted-00112233");
-    let place = ComputerPaths::at(folder.path());
+    let paths = ComputerPaths::at(folder.path());
     let (computer, _) =
-        Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
+        Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
     let found = || places_of(key, &**computer.log(), folder.path());
-    let has = |what: &str| found().iter().any(|place| place.contains(what));
+    let has = |what: &str| found().iter().any(|paths| paths.contains(what));
     assert_eq!(found(), [""; 0]);
     let command = |number| CommandId::from_bytes(fixed_id(8, number));
     write(&computer, command(0), "small.txt", key);

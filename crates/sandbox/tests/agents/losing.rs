@@ -9,7 +9,7 @@ use sandbox::open_computer::OpenComputer;
 use scripted_model::Wire;
 use shared_types::Payload;
 use shared_types::payload::llm::{LlmEvent, LlmFail};
-use shared_types::wire::{RunGesture, RunState};
+use shared_types::wire::{RunControl, RunState};
 use tokio::runtime::Runtime;
 
 use crate::person::retry;
@@ -61,7 +61,7 @@ fn failures(stage: &Stage<'_>, computer: &Computer) -> Vec<LlmFail> {
 
 fn stop(stage: &Stage<'_>, computer: &Computer) {
     let run = stage.runs[0];
-    ask(computer, RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Stop });
+    ask(computer, RunRequest::Control { run: run.to_string(), control: RunControl::Stop });
     until("the run does not end", || {
         computer.writer().inspect(move |view| view.unfinished_in(run).is_none()).unwrap()
     });
@@ -87,7 +87,7 @@ fn stopping_a_run_counts_what_the_turn_took_that_was_under_way() {
         // A prompt costs a millionth of a dollar for each of its tokens.
         assert_eq!((lost.micros, lost.tokens.output), (Some(lost.tokens.input), 0), "{lost:?}");
         let line = stage.details(computer, stage.runs[0]).line;
-        assert_eq!((line.state, line.cost.steps), (RunState::Cancelled, 1));
+        assert_eq!((line.state, line.cost.turns), (RunState::Cancelled, 1));
         assert_eq!(line.cost.micros, 120 + lost.tokens.input);
         let today = computer.writer().inspect(|view| view.spent_on_day(ids::now()).spent).unwrap();
         assert_eq!(today.micros, line.cost.micros);

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use computer::Computer;
-use computer::protocol::{Choices, Envelope, Request, RunAnswer, RunRequest};
+use computer::protocol::{Choices, Envelope, Request, RunRequest, RunResponse};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{Reply, RunAsk, RunEvent, Scope};
-use shared_types::wire::RunGesture;
+use shared_types::wire::RunControl;
 use shared_types::{AskId, CommandId, Event, Payload, RunId};
 
 use crate::cut::{CutOff, answer_to};
@@ -29,10 +29,11 @@ impl<'a> Person<'a> {
     /// Does the first thing whose time has come. True if something was done.
     pub(crate) fn act(&mut self, computer: &Computer, events: &[Event]) -> bool {
         let run = self.run;
-        let gesture_on = |gesture| drop(ask(computer, RunRequest::Gesture { run: run.to_string(), gesture }));
+        let control_run =
+            |control| drop(ask(computer, RunRequest::Control { run: run.to_string(), control }));
         if let Some((asked, reply)) = self.raised(events) {
             sees_the_call(computer, asked);
-            gesture_on(RunGesture::Answer { ask: asked, reply });
+            control_run(RunControl::Answer { ask: asked, reply });
             return true;
         }
         let planned = planned(events);
@@ -48,20 +49,22 @@ impl<'a> Person<'a> {
                 let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else {
                     panic!("{} is no question", cause.payload.name())
                 };
-                gesture_on(RunGesture::Answer { ask: asked.ask, reply });
+                control_run(RunControl::Answer { ask: asked.ask, reply });
                 return true;
             }
             match &gesture.act {
                 PersonAct::Allow(_) | PersonAct::Deny(_) | PersonAct::Answer(_) => {}
-                PersonAct::Steer(words) => gesture_on(RunGesture::Steer { task: None, words: words.clone() }),
-                PersonAct::Stop(_) => gesture_on(RunGesture::Stop),
+                PersonAct::Steer(words) => {
+                    control_run(RunControl::Steer { task: None, words: words.clone() })
+                }
+                PersonAct::Stop(_) => control_run(RunControl::Stop),
                 PersonAct::Revoke(_) => revoke_all(computer),
                 PersonAct::Pause(millis) => {
-                    gesture_on(RunGesture::Pause);
+                    control_run(RunControl::Pause);
                     std::thread::sleep(Duration::from_millis(*millis));
-                    gesture_on(RunGesture::Resume { budget: None });
+                    control_run(RunControl::Resume { budget: None });
                 }
-                PersonAct::Raise(budget) => gesture_on(RunGesture::Resume { budget: Some(*budget) }),
+                PersonAct::Raise(budget) => control_run(RunControl::Resume { budget: Some(*budget) }),
                 PersonAct::Retry(turn) => retry(computer, run, events, *turn),
                 PersonAct::Write((path, text)) => {
                     write(computer, CommandId::from_bytes(fixed_id(9, number)), path, text)
@@ -192,8 +195,8 @@ fn open_asks(events: &[Event]) -> Vec<&RunAsk> {
 
 /// Whoever is asked about a call is shown what it is given.
 fn sees_the_call(computer: &Computer, asked: AskId) {
-    let RunAnswer::Questions(open) = ask(computer, RunRequest::Questions) else { panic!("no questions") };
-    let question = open.questions.iter().find(|question| question.ask == asked);
+    let RunResponse::Questions(open) = ask(computer, RunRequest::Questions) else { panic!("no questions") };
+    let question = open.questions.iter().find(|question| question.id == asked);
     assert!(question.is_none_or(|question| question.input.is_some()), "{question:?}");
 }
 
@@ -202,14 +205,14 @@ pub(crate) fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usi
     let step = events.iter().filter(is_turn).nth(turn - 1).unwrap().seq;
     let request =
         RunRequest::Retry { run: run.to_string(), step, choices: Choices::default(), preview: false };
-    let envelope = Envelope::new(Request::Runs(request));
+    let envelope = Envelope::new(Request::AgentRuns(request));
     computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
 }
 
 fn revoke_all(computer: &Computer) {
-    let RunAnswer::Grants(list) = ask(computer, RunRequest::Grants) else { panic!("no list of grants") };
+    let RunResponse::Grants(list) = ask(computer, RunRequest::Grants) else { panic!("no list of grants") };
     for line in list.grants {
-        let revoke = Request::Runs(RunRequest::Revoke { grant: line.grant.to_string() });
+        let revoke = Request::AgentRuns(RunRequest::Revoke { grant: line.grant.to_string() });
         computer.handle(&Envelope::new(revoke), &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
     }
 }

@@ -9,7 +9,7 @@ use agent_host::agent_services::{AgentServices, MachineServices};
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use computer::Computer;
 use computer::paths::ComputerPaths;
-use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
+use computer::protocol::{Answer, Envelope, Request, RunRequest, RunResponse};
 use event_log::{EventLog, decode_event};
 use models::{ApiKey, ApiKeys};
 use sandbox::open_computer::OpenComputer;
@@ -194,14 +194,14 @@ impl<'a> Stage<'a> {
 
     /// A computer with the files of the scenario, on which nothing has happened yet.
     pub(crate) fn prepare(&self) -> Computer {
-        let place = self.place();
+        let paths = self.place();
         let (computer, _) =
-            Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
+            Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
         for (number, (path, text)) in self.scenario.files.iter().enumerate() {
             write(&computer, CommandId::from_bytes(fixed_id(8, number)), path, text);
         }
         // Only scenarios that are about the outbox wait for it.
-        let at_once = BTreeMap::from([(computer::OUTBOX.to_owned(), 0.into())]);
+        let at_once = BTreeMap::from([(computer::OUTBOX_SECONDS_SETTING.to_owned(), 0.into())]);
         for (key, value) in at_once.iter().chain(&self.scenario.settings) {
             let set = DesktopAction::SetSetting { key: key.as_str().into(), value: value.clone() };
             let envelope = Envelope::new(Request::Gesture(set));
@@ -238,7 +238,7 @@ impl<'a> Stage<'a> {
     pub(crate) fn play(&self) -> Result<(), String> {
         let end = self.carry_on(self.prepare())?;
         self.judge(&end)?;
-        let computer = computer::session::take(&self.place()).map_err(|e| e.to_string())?;
+        let computer = computer::client::take(&self.place()).map_err(|e| e.to_string())?;
         snapshot::check(&self.scenario.name, &transcript::of(self, &computer)?)?;
         self.keeps_no_key(&computer)?;
         self.every_step_has_a_cause(&computer)?;
@@ -309,7 +309,7 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn details(&self, computer: &Computer, run: RunId) -> RunDetails {
         match ask(computer, RunRequest::Show { run: run.to_string() }) {
-            RunAnswer::Details(details) => *details,
+            RunResponse::Details(details) => *details,
             other => panic!("{other:?}"),
         }
     }
@@ -370,10 +370,10 @@ pub(crate) fn write(computer: &Computer, command: CommandId, path: &str, text: &
     computer.handle(&envelope, &mut text.as_bytes(), &|_, _, _| ()).into_done().unwrap();
 }
 
-pub(crate) fn ask(computer: &Computer, request: RunRequest) -> RunAnswer {
-    let envelope = Envelope::new(Request::Runs(request));
+pub(crate) fn ask(computer: &Computer, request: RunRequest) -> RunResponse {
+    let envelope = Envelope::new(Request::AgentRuns(request));
     match computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()) {
-        Answer::Runs(answer) => answer,
+        Answer::AgentRuns(answer) => answer,
         other => panic!("{:?}", other.into_done()),
     }
 }

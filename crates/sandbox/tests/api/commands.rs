@@ -1,11 +1,11 @@
 //! Commands over HTTP: recorded before the answer, run behind it, followed over the socket, and settled.
 
 use axum::http::Method;
+use computer::client;
 use computer::protocol::{Answer, Request};
-use computer::session;
 use serde_json::{Value, json};
 use shared_types::payload::tool::{StopReason, ToolStatus};
-use shared_types::wire::{RunCommand, Scope};
+use shared_types::wire::{CellCommand, TokenScope};
 use shared_types::{OpId, TerminalId};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -173,12 +173,12 @@ async fn a_token_types_nowhere_without_its_scope() {
     let house = House::new().await;
     let body = Sent::Json(json!({ "kind": "shell", "columns": 80, "rows": 24 }));
     let shell = house.send(&house.owners(), Method::POST, "/api/v1/terminals", body).await.json["id"].clone();
-    let mut reader = tab_of(&house, &house.token_of(&owner(), &[Scope::Read]), "").await;
+    let mut reader = tab_of(&house, &house.token_of(&owner(), &[TokenScope::Read]), "").await;
     let attach = json!({ "attach": { "terminal": shell, "offset": 0 } });
     reader.say(Message::text(attach.to_string())).await;
     assert!(reader.until("refused").await["detail"].as_str().unwrap().contains("token"));
     // Even with it, a plain shell is for a person at the machine.
-    let token = house.token_of(&owner(), &[Scope::Read, Scope::Terminal]);
+    let token = house.token_of(&owner(), &[TokenScope::Read, TokenScope::Terminal]);
     let body = Sent::Json(json!({ "kind": "shell", "columns": 80, "rows": 24 }));
     let refused = house.send(&token, Method::POST, "/api/v1/terminals", body).await;
     assert_eq!((refused.status.as_u16(), refused.code()), (403, "no_shell"));
@@ -203,13 +203,13 @@ async fn without_cells_nothing_runs_and_everybody_is_told_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_of_the_command_line_is_followed_live_by_a_tab_and_by_its_caller() {
     let (house, desk) = House::with_desk().await;
-    let place = desk.computer().place.clone();
+    let paths = desk.computer().paths.clone();
     let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let at_the_command_line = std::thread::spawn(move || {
         let argv = ["sh", "-c", "cat; sleep 1000"].map(String::from).to_vec();
-        let run = Request::Run(RunCommand { argv, ..RunCommand::default() });
+        let run = Request::RunCommand(CellCommand { argv, ..CellCommand::default() });
         let tell = &mut |_, bytes: &[u8]| drop(told.send(bytes.to_vec()));
-        session::ask_aloud(&place, run, &mut &b"at work\n"[..], &|_, _, _| (), tell)
+        client::request_with_output(&paths, run, &mut &b"at work\n"[..], &|_, _, _| (), tell)
     });
     assert_eq!(heard.recv().await.unwrap(), b"at work\n", "its caller hears it while it runs");
     let open = house.get("/api/v1/commands").await.json;
@@ -221,6 +221,6 @@ async fn a_command_of_the_command_line_is_followed_live_by_a_tab_and_by_its_call
     assert_eq!(stopped.status, 204, "{stopped:?}");
     screen.until("terminal_ended").await;
     let ran = tokio::task::spawn_blocking(|| at_the_command_line.join().unwrap()).await.unwrap();
-    let Ok(Answer::Ran(ran)) = ran else { panic!("{ran:?}") };
+    let Ok(Answer::CommandResult(ran)) = ran else { panic!("{ran:?}") };
     assert_eq!(ran.status, Some(ToolStatus::Stopped { why: StopReason::Cancelled }));
 }

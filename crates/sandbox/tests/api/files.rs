@@ -47,12 +47,12 @@ async fn a_write_over_something_else_than_was_seen_is_refused_with_what_is_there
 async fn an_ignored_file_is_in_the_way_of_a_new_one() {
     let house = House::new().await;
     house.write(".gitignore", "*.log\n").await;
-    let place = house.workspace().join("a.log");
-    std::fs::write(&place, "theirs").unwrap();
+    let paths = house.workspace().join("a.log");
+    std::fs::write(&paths, "theirs").unwrap();
     let head = house.head().await;
     let taken = house.put("/api/v1/content?path=a.log&base=absent", b"mine").await;
     assert_eq!((taken.code(), house.head().await), ("stale", head));
-    assert_eq!(std::fs::read(place).unwrap(), b"theirs");
+    assert_eq!(std::fs::read(paths).unwrap(), b"theirs");
 }
 
 #[tokio::test(flavor = "multi_thread")]

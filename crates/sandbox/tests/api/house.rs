@@ -15,7 +15,7 @@ use hypervisor::server::ServerConfig;
 use sandbox::machine::{Machine, MachineConfig};
 use sandbox::open_computer::OpenComputer;
 use serde_json::{Value, json};
-use shared_types::wire::{NewToken, Scope};
+use shared_types::wire::{NewToken, TokenScope};
 use shared_types::{Timestamp, UserId};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -114,7 +114,7 @@ impl House {
         self.cookie_of(&owner())
     }
 
-    pub(crate) fn token_of(&self, user: &UserId, scopes: &[Scope]) -> Pass {
+    pub(crate) fn token_of(&self, user: &UserId, scopes: &[TokenScope]) -> Pass {
         let wish = NewToken { name: "script".into(), scopes: scopes.to_vec(), days: Some(3) };
         Pass::Token(self.identity.make_token(user, &wish, &caller()).unwrap().secret.unwrap())
     }

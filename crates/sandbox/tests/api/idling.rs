@@ -44,9 +44,9 @@ async fn it_is_closed_when_nobody_asks_and_open_again_for_whoever_does() {
     house.until_closed().await;
     // Closed means that somebody else could have it.
     let other = tokio::task::spawn_blocking({
-        let place = house.place();
+        let paths = house.place();
         move || loop {
-            match Computer::open(&place) {
+            match Computer::open(&paths) {
                 Ok(computer) => return computer,
                 Err(failure) => assert_eq!(failure.code, computer::error::ErrorCode::Busy, "{failure}"),
             }

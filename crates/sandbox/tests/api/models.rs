@@ -36,7 +36,7 @@ impl LocalModelHost for Keeper {
             fetching: matches!(status, LocalModelStatus::Fetching { .. }),
             declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
-            obstacle: status.obstacle(),
+            problem: status.obstacle(),
             speed: Some((2150, 320)),
         }
     }

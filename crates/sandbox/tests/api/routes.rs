@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
 use crate::house::{DAY, House, Sent, nothing, owner};
 
@@ -102,7 +102,7 @@ async fn nobody_gets_more_than_the_statement_says() {
     let guest = house.guest();
     let expired = house.owners();
     house.wait(91 * DAY);
-    let wrong = [Scope::Read, Scope::Write, Scope::Terminal];
+    let wrong = [TokenScope::Read, TokenScope::Write, TokenScope::Terminal];
     let mut mistakes = Vec::new();
     for Row(method, path, body) in table() {
         let op = "018f3c00-0000-7000-8000-0000000000aa";
@@ -118,7 +118,7 @@ async fn nobody_gets_more_than_the_statement_says() {
             sandbox::api::Access::SignedIn(scope) => Some(scope),
             sandbox::api::Access::Owner | sandbox::api::Access::Anyone => None,
         };
-        let others: Vec<Scope> = wrong.into_iter().filter(|s| Some(*s) != scope).collect();
+        let others: Vec<TokenScope> = wrong.into_iter().filter(|s| Some(*s) != scope).collect();
         let callers = [
             ("anonymous", crate::house::Pass::None, Some(401)),
             ("expired session", expired.clone(), Some(401)),

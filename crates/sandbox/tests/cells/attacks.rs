@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use shared_types::payload::tool::ToolStatus;
-use shared_types::wire::{RunCommand, RunLimits};
+use shared_types::wire::{CellCommand, CommandLimits};
 
 use crate::attack::{Attack, Workspace};
 use crate::house::House;
@@ -61,12 +61,12 @@ fn withstand(attack: &Attack) {
     }
 }
 
-fn command(attack: &Attack, house: &House, outside: &Path) -> RunCommand {
+fn command(attack: &Attack, house: &House, outside: &Path) -> CellCommand {
     let limits = attack.limits();
     let number =
         |name: &str| limits.get(name).and_then(toml::Value::as_integer).and_then(|n| u64::try_from(n).ok());
     let seconds = limits.get("time").and_then(toml::Value::as_float).map(|time| time.ceil() as u64);
-    let limits = RunLimits {
+    let limits = CommandLimits {
         memory: number("memory"),
         processes: number("processes").and_then(|n| u32::try_from(n).ok()),
         seconds,
@@ -78,5 +78,5 @@ fn command(attack: &Attack, house: &House, outside: &Path) -> RunCommand {
     let targets = targets.map(|(name, path)| format!("{name}={}", path.display()));
     let argv =
         ["/usr/bin/env".to_owned()].into_iter().chain(targets).chain(attack.argv().map(ToOwned::to_owned));
-    RunCommand { argv: argv.collect(), limits, ..RunCommand::default() }
+    CellCommand { argv: argv.collect(), limits, ..CellCommand::default() }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use computer::error::ErrorCode;
 use computer::protocol::{Answer, Envelope, Request};
 use shared_types::payload::tool::{StopReason, ToolStatus};
-use shared_types::wire::{RunCommand, RunLimits};
+use shared_types::wire::{CellCommand, CommandLimits};
 
 use crate::house::{House, shell};
 
@@ -72,8 +72,8 @@ fn a_command_that_fails_keeps_what_it_did_and_one_that_is_killed_does_not() {
     assert_eq!(house.tree(), before);
     assert_eq!(house.read("a.txt"), "a\n");
 
-    let limits = RunLimits { seconds: Some(1), ..RunLimits::default() };
-    let ran = house.run(RunCommand { limits, ..shell("rm -rf *; sleep 60") }).unwrap();
+    let limits = CommandLimits { seconds: Some(1), ..CommandLimits::default() };
+    let ran = house.run(CellCommand { limits, ..shell("rm -rf *; sleep 60") }).unwrap();
     assert_eq!(ran.status, Some(ToolStatus::Stopped { why: StopReason::Time }));
     assert_eq!(ran.report.limits, [StopReason::Time]);
     assert_eq!(house.tree(), before);
@@ -83,16 +83,16 @@ fn a_command_that_fails_keeps_what_it_did_and_one_that_is_killed_does_not() {
 #[test]
 fn memory_and_processes_have_an_end() {
     let house = House::new();
-    let limits = RunLimits { memory: Some(64 << 20), ..RunLimits::default() };
+    let limits = CommandLimits { memory: Some(64 << 20), ..CommandLimits::default() };
     let hog = "perl -e '$x = \"x\" x (256 << 20); print length $x'";
-    let ran = house.run(RunCommand { limits, ..shell(&format!("exec {hog}")) }).unwrap();
+    let ran = house.run(CellCommand { limits, ..shell(&format!("exec {hog}")) }).unwrap();
     // Without control groups the limit is one of single processes, and the program itself gives up.
     let ended = matches!(ran.status, Some(ToolStatus::Stopped { why: StopReason::Memory }));
     assert!(ended || house.output(&ran).contains("emory"), "{ran:?}");
 
-    let limits = RunLimits { processes: Some(16), ..RunLimits::default() };
+    let limits = CommandLimits { processes: Some(16), ..CommandLimits::default() };
     let ran = house
-        .run(RunCommand { limits, ..shell("for i in $(seq 100); do sleep 5 & done; echo tried") })
+        .run(CellCommand { limits, ..shell("for i in $(seq 100); do sleep 5 & done; echo tried") })
         .unwrap();
     assert!(house.output(&ran).contains("ork"), "{}", house.output(&ran));
     house.assert_settled();
@@ -103,7 +103,7 @@ fn a_dry_run_shows_its_diff_and_keeps_nothing_until_it_is_accepted() {
     let mut house = House::new();
     house.write("a.txt", "one\ntwo\n");
     let before = house.tree();
-    let dry = RunCommand { dry: true, ..shell("echo three >> a.txt; echo new > b.txt; exit 2") };
+    let dry = CellCommand { dry: true, ..shell("echo three >> a.txt; echo new > b.txt; exit 2") };
     let held = house.run(dry.clone()).unwrap();
     assert_eq!((held.status, held.code), (None, Some(2)));
     assert_eq!(held.done.total, 2);
@@ -113,7 +113,9 @@ fn a_dry_run_shows_its_diff_and_keeps_nothing_until_it_is_accepted() {
     // It waits through a restart, and spares what was changed meanwhile.
     house.reopen();
     house.write("a.txt", "zero\none\ntwo\n");
-    let Answer::Ran(ran) = house.ask(Request::Accept { call: held.op.to_string() }, &[]) else { panic!() };
+    let Answer::CommandResult(ran) = house.ask(Request::Accept { call: held.op.to_string() }, &[]) else {
+        panic!()
+    };
     assert_eq!(ran.status, Some(ToolStatus::Exited { code: 2 }));
     assert_eq!(house.read("a.txt"), "zero\none\ntwo\nthree\n");
     assert_eq!(house.read("b.txt"), "new\n");
@@ -124,7 +126,9 @@ fn a_dry_run_shows_its_diff_and_keeps_nothing_until_it_is_accepted() {
     assert_eq!(again.code, ErrorCode::NotFound);
 
     let held = house.run(dry).unwrap();
-    let Answer::Ran(ran) = house.ask(Request::Discard { call: held.op.to_string() }, &[]) else { panic!() };
+    let Answer::CommandResult(ran) = house.ask(Request::Discard { call: held.op.to_string() }, &[]) else {
+        panic!()
+    };
     assert_eq!(ran.status, Some(ToolStatus::Discarded));
     assert_eq!(house.read("a.txt"), "zero\none\ntwo\nthree\n");
     house.assert_settled();
@@ -187,7 +191,7 @@ fn a_file_made_since_a_dry_run_is_not_taken_away_with_its_folder() {
     house.write(".gitignore", "*.log\n");
     house.write("src/a.rs", "a\n");
     std::fs::write(house.path("src/run.log"), "l\n").unwrap();
-    let held = house.run(RunCommand { dry: true, ..shell("rm -rf src") }).unwrap();
+    let held = house.run(CellCommand { dry: true, ..shell("rm -rf src") }).unwrap();
     house.write("src/new.rs", "new\n");
     std::fs::write(house.path("src/unheard.rs"), "u\n").unwrap();
     house.ask(Request::Accept { call: held.op.to_string() }, &[]).into_done().unwrap();
@@ -234,10 +238,14 @@ fn two_commands_at_once_do_not_see_each_other() {
                 );
             }
         };
-        let command = Envelope::new(Request::Run(shell(script)));
-        let answer =
-            house.computer().handle_aloud(&command, &mut std::io::empty(), &|_, _, _| (), &mut listener);
-        let Answer::Ran(ran) = answer else { panic!("{answer:?}") };
+        let command = Envelope::new(Request::RunCommand(shell(script)));
+        let answer = house.computer().handle_with_output(
+            &command,
+            &mut std::io::empty(),
+            &|_, _, _| (),
+            &mut listener,
+        );
+        let Answer::CommandResult(ran) = answer else { panic!("{answer:?}") };
         house.output(&ran)
     };
     std::thread::scope(|scope| {
@@ -274,20 +282,20 @@ fn what_the_log_cannot_hold_is_left_out_and_said() {
 fn a_program_that_is_not_there_is_a_recorded_failure() {
     let house = House::new();
     let failure =
-        house.run(RunCommand { argv: vec!["no-such".into()], ..RunCommand::default() }).unwrap_err();
+        house.run(CellCommand { argv: vec!["no-such".into()], ..CellCommand::default() }).unwrap_err();
     assert!(failure.message.contains("no-such"), "{failure}");
     house.assert_settled();
-    let failure = house.run(RunCommand::default()).unwrap_err();
+    let failure = house.run(CellCommand::default()).unwrap_err();
     assert_eq!(failure.code, ErrorCode::BadRequest);
 }
 
 #[test]
 fn a_resent_command_is_not_run_again() {
     let house = House::new();
-    let envelope = computer::protocol::Envelope::new(Request::Run(shell("echo x >> file")));
+    let envelope = computer::protocol::Envelope::new(Request::RunCommand(shell("echo x >> file")));
     for _ in 0..2 {
         let answer = house.computer().handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
-        let Answer::Ran(ran) = answer else { panic!("{answer:?}") };
+        let Answer::CommandResult(ran) = answer else { panic!("{answer:?}") };
         assert_eq!(ran.status, Some(ToolStatus::Exited { code: 0 }));
     }
     assert_eq!(house.read("file"), "x\n");

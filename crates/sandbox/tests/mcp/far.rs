@@ -101,11 +101,11 @@ async fn a_server_that_does_not_let_us_in_is_told_of() {
     let (url, _) = serve(Form::Json).await;
     let house = House::new(&format!("[mcp.tracker]\nurl = \"{url}\"\n"));
     assert_eq!(house.offer().await.silent, ["tracker"]);
-    let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+    let trouble = house.tools.lines()[0].problem.clone().unwrap();
     assert!(trouble.contains("401"), "{trouble}");
     let nobody = House::new("[mcp.tracker]\nurl = \"http://127.0.0.1:9/mcp\"\n");
     assert_eq!(nobody.offer().await.silent, ["tracker"]);
-    let trouble = nobody.tools.lines()[0].trouble.clone().unwrap();
+    let trouble = nobody.tools.lines()[0].problem.clone().unwrap();
     assert!(trouble.contains("refused") && !trouble.contains("::"), "{trouble}");
 }
 

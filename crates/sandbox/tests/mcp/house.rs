@@ -85,10 +85,10 @@ fn open(folder: &TempDir, settings: &str) -> McpTools {
     let table: toml::Table = settings.replace("{fixtures}", fixtures.to_str().unwrap()).parse().unwrap();
     let minds = AgentServices::new(None).unwrap().with_tools(table["mcp"].as_table()).unwrap();
     let minds = AgentServices { keys: Arc::new(|_| Arc::new(OneKey)), ..minds };
-    let place = ComputerPaths::at(folder.path());
+    let paths = ComputerPaths::at(folder.path());
     let cells = CellSettings::default();
-    let backend = cells.backend(&place.state);
-    let folders = place.state.join("cells");
-    let launch = ServerCells::new(cells, backend, &place, "ada".into(), folders, &minds.rules);
-    minds.tools_in(&place, &UserId::parse("ada").unwrap(), Arc::new(launch))
+    let backend = cells.backend(&paths.state);
+    let folders = paths.state.join("cells");
+    let launch = ServerCells::new(cells, backend, &paths, "ada".into(), folders, &minds.rules);
+    minds.tools_in(&paths, &UserId::parse("ada").unwrap(), Arc::new(launch))
 }

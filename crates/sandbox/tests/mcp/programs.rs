@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use agent_host::agent_services::AgentServices;
 use computer::error::ErrorCode;
 use serde_json::json;
-use shared_types::wire::ToolServerState;
+use shared_types::wire::McpServerState;
 
 use crate::house::{House, SECRET};
 
@@ -33,7 +33,7 @@ async fn a_program_in_a_cell_offers_its_tools_and_keeps_its_state_between_calls(
     assert_eq!(house.call("create_issue", json!({ "title": "first" })).await.text, "issue 1 is made");
     assert_eq!(house.call("create_issue", json!({ "title": "second" })).await.text, "issue 2 is made");
     assert!(house.says("list_issues").await.starts_with("2 issues: first second"));
-    assert_eq!(house.tools.lines()[0].state, ToolServerState::Up);
+    assert_eq!(house.tools.lines()[0].state, McpServerState::Up);
     house.tools.end().await;
     assert!(house.left().is_empty(), "{:?}", house.left());
 }
@@ -70,7 +70,7 @@ async fn a_secret_reaches_its_program_and_does_not_come_back() {
     assert!(!copy.contains(SECRET));
     let without = House::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"other\" }}\n"));
     assert_eq!(without.offer().await.silent, ["tracker"]);
-    assert!(without.tools.lines()[0].trouble.as_ref().unwrap().contains("choir keys set other"));
+    assert!(without.tools.lines()[0].problem.as_ref().unwrap().contains("choir keys set other"));
 }
 
 #[test]
@@ -196,7 +196,7 @@ async fn a_program_that_does_not_start_is_told_of_and_not_waited_for() {
         assert!(offer.tools.is_empty() && offer.silent == ["tracker"], "{mood}: {offer:?}");
         assert!(began.elapsed() < Duration::from_secs(8), "{mood}: {:?}", began.elapsed());
         assert!(house.find("mcp_tracker_list_issues").await.is_none());
-        let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+        let trouble = house.tools.lines()[0].problem.clone().unwrap();
         if mood == "dies" {
             assert!(trouble.contains("no database"), "{trouble}");
         }
@@ -224,7 +224,7 @@ async fn a_program_that_fails_again_and_again_is_left_alone_for_a_while() {
     assert!(last.contains("tried 3 times; again in"), "{last}");
     // The person may try at once.
     assert!(house.tools.restart("tracker").await && !house.tools.restart("other").await);
-    let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+    let trouble = house.tools.lines()[0].problem.clone().unwrap();
     assert!(!trouble.contains("tried"), "{trouble}");
 }
 

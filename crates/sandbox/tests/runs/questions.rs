@@ -1,30 +1,30 @@
 //! What agents ask: shown with everything that is needed to answer, answered once, allowed for longer and revoked.
 
 use computer::error::ErrorCode;
-use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
+use computer::protocol::{Answer, Envelope, Request, RunRequest, RunResponse};
 use serde_json::json;
 use shared_types::payload::run::{AskKind, Reply, Scope};
-use shared_types::wire::{GrantList, RunGesture, RunQuestion, RunState};
+use shared_types::wire::{GrantList, RunControl, RunQuestion, RunState};
 use shared_types::{AskId, RunId};
 
 use crate::house::House;
 
 fn questions(house: &House) -> Vec<RunQuestion> {
     match house.tell(RunRequest::Questions).unwrap() {
-        RunAnswer::Questions(open) => open.questions,
+        RunResponse::Questions(open) => open.questions,
         other => panic!("{other:?}"),
     }
 }
 
 fn grants(house: &House) -> GrantList {
     match house.tell(RunRequest::Grants).unwrap() {
-        RunAnswer::Grants(list) => list,
+        RunResponse::Grants(list) => list,
         other => panic!("{other:?}"),
     }
 }
 
 fn answer(house: &House, run: RunId, ask: AskId, reply: Reply) -> RunState {
-    house.gesture(run, RunGesture::Answer { ask, reply }).state
+    house.control(run, RunControl::Answer { ask, reply }).state
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn an_answer_is_given_once_and_the_run_goes_on() {
     let agent = house.agent(run, None, "conductor", "work");
     let ask = house.ask_for(run, agent, "exec", "make", &json!({}));
     assert_eq!(house.details(run).line.state, RunState::Waiting);
-    let wrong = RunRequest::Gesture {
+    let wrong = RunRequest::Control {
         run: run.to_string(),
-        gesture: RunGesture::Answer { ask, reply: Reply::Words("yes".into()) },
+        control: RunControl::Answer { ask, reply: Reply::Words("yes".into()) },
     };
     assert_eq!(house.tell(wrong).unwrap_err().code, ErrorCode::Refused);
     assert_eq!(answer(&house, run, ask, Reply::Allow(Scope::Once)), RunState::Running);
@@ -100,8 +100,8 @@ fn the_only_question_needs_no_name_and_one_of_several_does() {
     house.ask_for(run, agent, "exec", "make install", &json!({}));
     assert_eq!(house.tell(allow(None)).unwrap_err().code, ErrorCode::BadRequest);
     let digits = first.to_string();
-    assert_eq!(house.line(allow(Some(&digits[digits.len() - 10..]))).asks, 1);
-    assert_eq!(house.line(allow(None)).asks, 0);
+    assert_eq!(house.line(allow(Some(&digits[digits.len() - 10..]))).open_questions, 1);
+    assert_eq!(house.line(allow(None)).open_questions, 0);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_is_allowed_for_longer_is_listed_until_it_is_revoked() {
     let allowed = grants(&house).grants;
     let told: Vec<_> = allowed.iter().map(|grant| (grant.pattern.as_str(), grant.run)).collect();
     assert_eq!(told, [("make", Some(run)), ("make test", None)]);
-    let revoke = || Request::Runs(RunRequest::Revoke { grant: allowed[1].grant.to_string() });
+    let revoke = || Request::AgentRuns(RunRequest::Revoke { grant: allowed[1].grant.to_string() });
     house.ask(revoke(), b"").into_done().unwrap();
     assert_eq!(grants(&house).grants, allowed[..1]);
     assert_eq!(house.ask(revoke(), b"").into_done().unwrap_err().code, ErrorCode::NoGrant);
@@ -129,11 +129,11 @@ fn an_answer_and_a_revocation_that_are_sent_again_are_told_the_same_again() {
     let agent = house.agent(run, None, "conductor", "work");
     house.ask_for(run, agent, "exec", "make", &json!({}));
     let twice = |request: RunRequest| {
-        let envelope = Envelope::new(Request::Runs(request));
+        let envelope = Envelope::new(Request::AgentRuns(request));
         [(); 2].map(|()| house.send(&envelope, b""))
     };
     let [first, again] = twice(RunRequest::Answer { ask: None, reply: Reply::Allow(Scope::Always) });
-    assert!(matches!(first, Answer::Runs(RunAnswer::Line(_))), "{first:?}");
+    assert!(matches!(first, Answer::AgentRuns(RunResponse::Line(_))), "{first:?}");
     assert_eq!(format!("{again:?}"), format!("{first:?}"));
     let grant = grants(&house).grants[0].grant.to_string();
     let [first, again] = twice(RunRequest::Revoke { grant: grant[grant.len() - 10..].to_owned() });
@@ -148,6 +148,6 @@ fn a_run_that_is_stopped_asks_nothing_any_more() {
     let run = house.start("work");
     let agent = house.agent(run, None, "conductor", "work");
     house.ask_for(run, agent, "exec", "make", &json!({}));
-    house.gesture(run, RunGesture::Stop);
+    house.control(run, RunControl::Stop);
     assert!(questions(&house).is_empty());
 }

@@ -1,22 +1,22 @@
 //! What is told of a run: who works, what they do, what it cost, what came of it.
 
 use computer::error::ErrorCode;
-use computer::protocol::{Request, RunAnswer, RunRequest};
+use computer::protocol::{Request, RunRequest, RunResponse};
 use kernel::RunAction;
 use shared_types::payload::task::TaskOutcome;
-use shared_types::wire::{AgentState, DesktopAction, RunCost, RunGesture, RunList, RunState, Step, StepKind};
+use shared_types::wire::{AgentState, DesktopAction, RunControl, RunCost, RunList, RunState, Step, StepKind};
 use shared_types::{RunId, Seq, TaskId};
 
 use crate::house::{House, at, first, reply};
 
 fn doing(house: &House, run: RunId, task: TaskId) -> String {
     let details = house.details(run);
-    details.agents.into_iter().find(|agent| agent.task == task).unwrap().doing
+    details.agents.into_iter().find(|agent| agent.id == task).unwrap().doing
 }
 
 fn list(house: &House, before: Option<Seq>) -> RunList {
     match house.tell(RunRequest::List { before }).unwrap() {
-        RunAnswer::List(list) => list,
+        RunResponse::List(list) => list,
         other => panic!("{other:?}"),
     }
 }
@@ -38,7 +38,7 @@ fn a_run_is_told_from_its_start_to_its_end() {
 
     let told = house.details(run);
     assert_eq!(told.line.state, RunState::Completed);
-    assert_eq!(told.line.cost, RunCost { steps: 2, tokens: 30, micros: 500, unpriced: 0 });
+    assert_eq!(told.line.cost, RunCost { turns: 2, tokens: 30, micros: 500, unpriced: 0 });
     assert!(told.line.ended.is_some() && !told.line.undone);
     assert_eq!(told.objective, "Write about bees\nin two files");
     assert_eq!(told.summary.as_deref(), Some("It is written."));
@@ -59,8 +59,8 @@ fn a_run_is_told_from_its_start_to_its_end() {
     assert_eq!(told.steps.first().unwrap().label, "Write about bees");
     assert!(told.steps.is_sorted_by_key(|step| step.seq));
 
-    let RunAnswer::Parts(parts) =
-        house.tell(RunRequest::Parts { run: run.to_string(), seq: written.seq }).unwrap()
+    let RunResponse::StepDetail(parts) =
+        house.tell(RunRequest::StepDetail { run: run.to_string(), seq: written.seq }).unwrap()
     else {
         panic!()
     };
@@ -116,7 +116,7 @@ fn runs_are_listed_by_pages_with_those_that_are_long_over() {
     let mut all: Vec<RunId> = Vec::new();
     for number in 0..120 {
         let run = house.start(&format!("run {number}"));
-        house.gesture(run, RunGesture::Stop);
+        house.control(run, RunControl::Stop);
         all.push(run);
     }
     house.computer.project(&|_, _, _| ()).unwrap();
@@ -134,7 +134,7 @@ fn runs_are_listed_by_pages_with_those_that_are_long_over() {
     assert_eq!(found, all);
     assert_eq!(house.details(all[119]).line.title, "run 0", "also one that the present has forgotten");
     let digits = all[119].to_string();
-    let RunAnswer::Details(found) =
+    let RunResponse::Details(found) =
         house.tell(RunRequest::Show { run: digits[digits.len() - 12..].to_owned() }).unwrap()
     else {
         panic!()
@@ -147,14 +147,14 @@ fn steps_come_in_pages_from_the_newest() {
     let house = House::new();
     let run = house.start("work");
     for number in 0..250 {
-        let steer = RunGesture::Steer { task: None, words: format!("word {number}") };
-        house.gesture(run, steer);
+        let steer = RunControl::Steer { task: None, words: format!("word {number}") };
+        house.control(run, steer);
     }
     let told = house.details(run);
     assert_eq!((told.steps.len(), told.earlier), (200, 51));
     assert_eq!(told.steps.last().unwrap().label, "you: word 249");
     let before = Some(told.steps[0].seq);
-    let RunAnswer::Steps(older) = house.tell(RunRequest::Steps { run: run.to_string(), before }).unwrap()
+    let RunResponse::Steps(older) = house.tell(RunRequest::Steps { run: run.to_string(), before }).unwrap()
     else {
         panic!()
     };
@@ -173,7 +173,9 @@ fn a_reply_whose_bytes_were_purged_still_has_its_line() {
     let request =
         computer::protocol::Request::Purge { hashes: vec![hash], paths: Vec::new(), reason: "x".into() };
     house.ask(request, b"").into_done().unwrap();
-    let RunAnswer::Parts(parts) = house.tell(RunRequest::Parts { run: run.to_string(), seq }).unwrap() else {
+    let RunResponse::StepDetail(parts) =
+        house.tell(RunRequest::StepDetail { run: run.to_string(), seq }).unwrap()
+    else {
         panic!()
     };
     assert_eq!((parts.output, parts.step.label.as_str()), (None, "scripted answered"));
@@ -198,15 +200,15 @@ fn a_failure_is_told_with_its_reason() {
 fn every_gesture_is_a_step_and_says_how_the_run_stands() {
     let house = House::new();
     let run = house.start("work");
-    for (gesture, state, reason) in [
-        (RunGesture::Pause, RunState::Paused, Some("you paused it")),
-        (RunGesture::Resume { budget: None }, RunState::Running, None),
-        (RunGesture::TakeOver, RunState::Paused, Some("you took over")),
-        (RunGesture::TakeOver, RunState::Paused, Some("you took over")),
-        (RunGesture::Stop, RunState::Cancelled, None),
+    for (control, state, reason) in [
+        (RunControl::Pause, RunState::Paused, Some("you paused it")),
+        (RunControl::Resume { budget: None }, RunState::Running, None),
+        (RunControl::TakeOver, RunState::Paused, Some("you took over")),
+        (RunControl::TakeOver, RunState::Paused, Some("you took over")),
+        (RunControl::Stop, RunState::Cancelled, None),
     ] {
-        let line = house.gesture(run, gesture.clone());
-        assert_eq!((line.state, line.reason.as_deref()), (state, reason), "{gesture:?}");
+        let line = house.control(run, control.clone());
+        assert_eq!((line.state, line.reason.as_deref()), (state, reason), "{control:?}");
     }
     let labels: Vec<String> = house.details(run).steps.into_iter().map(|step| step.label).collect();
     assert_eq!(
@@ -220,7 +222,7 @@ fn every_gesture_is_a_step_and_says_how_the_run_stands() {
 fn the_model_that_the_person_wants_for_objectives_is_told_before_one_is_given() {
     let house = House::new();
     let wanted = || match house.tell(RunRequest::Model).unwrap() {
-        RunAnswer::Model(model) => model,
+        RunResponse::Model(model) => model,
         other => panic!("{other:?}"),
     };
     assert_eq!(wanted(), None, "they leave it to the catalog");
@@ -237,11 +239,11 @@ fn a_turn_is_told_with_what_its_model_was_told_before_it() {
     let run = house.start("work");
     let agent = house.agent(run, None, "conductor", "work");
     house.reply(run, agent, "I wonder.");
-    house.gesture(run, RunGesture::Steer { task: None, words: "in metres".into() });
+    house.control(run, RunControl::Steer { task: None, words: "in metres".into() });
     let seq = house.reply(run, agent, "In metres, then.");
-    house.gesture(run, RunGesture::Steer { task: None, words: "and in feet".into() });
-    let mut parts = match house.tell(RunRequest::Parts { run: run.to_string(), seq }).unwrap() {
-        RunAnswer::Parts(parts) => parts,
+    house.control(run, RunControl::Steer { task: None, words: "and in feet".into() });
+    let mut parts = match house.tell(RunRequest::StepDetail { run: run.to_string(), seq }).unwrap() {
+        RunResponse::StepDetail(parts) => parts,
         other => panic!("{other:?}"),
     };
     agent_host::prompts::add_prompt(&**house.computer.log(), run, &mut parts).unwrap();
@@ -263,9 +265,9 @@ fn whoever_works_hears_what_the_person_changed_after_taking_over() {
     let done = house.agent(run, Some(conductor), "terminal", "look");
     house.end(run, done, TaskOutcome::Done);
     house.call(run, writer, "theirs.md", "by an agent");
-    house.gesture(run, RunGesture::TakeOver);
+    house.control(run, RunControl::TakeOver);
     house.write("mine.md", "by hand");
-    let line = house.gesture(run, RunGesture::Resume { budget: None });
+    let line = house.control(run, RunControl::Resume { budget: None });
     assert_eq!(line.state, RunState::Running);
     let told: Vec<_> =
         house.details(run).steps.into_iter().filter(|step| step.label.starts_with("you: ")).collect();
@@ -273,11 +275,11 @@ fn whoever_works_hears_what_the_person_changed_after_taking_over() {
     assert!(told[0].label.contains("these files: mine.md. Look"), "{}", told[0].label);
 
     // Whoever changed nothing has nothing to say, and a pause is none.
-    for gesture in [RunGesture::TakeOver, RunGesture::Resume { budget: None }, RunGesture::Pause] {
-        house.gesture(run, gesture);
+    for control in [RunControl::TakeOver, RunControl::Resume { budget: None }, RunControl::Pause] {
+        house.control(run, control);
     }
     house.write("more.md", "by hand");
-    house.gesture(run, RunGesture::Resume { budget: None });
+    house.control(run, RunControl::Resume { budget: None });
     let steps = house.details(run).steps;
     assert_eq!(steps.iter().filter(|step| step.label.starts_with("you: ")).count(), 2);
 }

@@ -20,8 +20,8 @@ use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, Event, FilePath, OpId};
 
 use super::git_files;
-use super::ignored::Step;
-use super::{Began, Computer};
+use super::ignored::IgnoredFileMove;
+use super::{CommandStart, Computer};
 use crate::error::{ComputerError, ErrorCode};
 use crate::paths::STATE;
 
@@ -30,22 +30,22 @@ const FLUSH_AT: usize = 8 << 20;
 
 /// What a layer comes to.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct LayerChanges {
     pub(super) edits: Vec<OutsideEdit>,
-    pub(super) ignored: Vec<Step>,
+    pub(super) ignored: Vec<IgnoredFileMove>,
     pub(super) notes: Vec<Box<str>>,
     pub(super) contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
 /// How the log stood when the command started: as it stands now, but for what changed since.
-struct Base {
+struct LogAtStart {
     now: BTreeMap<FilePath, FileNode>,
     since: BTreeMap<FilePath, Option<FileNode>>,
     /// Folders that hold something.
     held: BTreeSet<FilePath>,
 }
 
-impl Base {
+impl LogAtStart {
     fn get(&self, path: &FilePath) -> Option<&FileNode> {
         match self.since.get(path) {
             Some(before) => before.as_ref(),
@@ -83,10 +83,10 @@ fn is_below(path: &FilePath, folder: &FilePath) -> bool {
 pub(super) fn read(
     computer: &Computer,
     call: OpId,
-    began: Began,
+    start: CommandStart,
     captured: Option<OpId>,
     upper: &Path,
-) -> Result<Changes, ComputerError> {
+) -> Result<LayerChanges, ComputerError> {
     let failed = |e: io::Error| {
         ComputerError::new(ErrorCode::Failed, format!("the command's layer cannot be read: {e}"))
     };
@@ -113,17 +113,17 @@ pub(super) fn read(
     })
     .map_err(failed)?;
     entries.sort_by(|a, b| a.0.cmp(&b.0));
-    let scratch = computer.place.state.join("tmp");
+    let scratch = computer.paths.state.join("tmp");
     let opened = |root: &Path| {
         Workspace::open(root, &scratch)
             .map_err(|e| ComputerError::new(ErrorCode::Failed, format!("{}: {e}", root.display())))
     };
-    let (lower, layer) = (opened(&computer.place.workspace)?, opened(upper)?);
-    let (entries, left_out) = git_files::take_out(upper, &lower, &layer, entries).map_err(failed)?;
+    let (lower, layer) = (opened(&computer.paths.workspace)?, opened(upper)?);
+    let (entries, left_out) = git_files::remove_git_files(upper, &lower, &layer, entries).map_err(failed)?;
     notes.extend(left_out);
-    let base = base(computer, call, began, captured, &lower, &entries)?;
+    let base = base(computer, call, start, captured, &lower, &entries)?;
     let rules = IgnoreRules::new(&lower);
-    let mut reader = Reader {
+    let mut reader = LayerReader {
         log: &**computer.log(),
         lower: &lower,
         layer: &layer,
@@ -131,11 +131,11 @@ pub(super) fn read(
         base: &base,
         upper,
         edits: BTreeMap::new(),
-        changes: Changes::default(),
+        changes: LayerChanges::default(),
         gathered: 0,
     };
-    reader.all(&entries)?;
-    let Reader { edits, mut changes, .. } = reader;
+    reader.read_all(&entries)?;
+    let LayerReader { edits, mut changes, .. } = reader;
     changes.edits = edits
         .into_iter()
         .map(|(path, now)| OutsideEdit { base: base.get(&path).cloned(), path, now })
@@ -152,11 +152,11 @@ pub(super) fn read(
 fn base(
     computer: &Computer,
     call: OpId,
-    began: Began,
+    start: CommandStart,
     captured: Option<OpId>,
     lower: &Workspace,
     entries: &[(FilePath, EntryKind)],
-) -> Result<Base, ComputerError> {
+) -> Result<LogAtStart, ComputerError> {
     let whole: BTreeSet<FilePath> = entries
         .iter()
         .filter(|(_, kind)| matches!(kind, EntryKind::Whiteout | EntryKind::OpaqueFolder))
@@ -184,7 +184,7 @@ fn base(
     })?;
     let mut events: Vec<Event> = Vec::new();
     let mut failure = None;
-    computer.log().scan(began.seq.next(), &mut |stored| {
+    computer.log().scan(start.seq.next(), &mut |stored| {
         if stored.seq > seq {
             return ControlFlow::Break(());
         }
@@ -205,31 +205,31 @@ fn base(
         file_effects(&others).into_iter().map(|effect| (effect.path, effect.before)).collect();
     let was_there = |path: &FilePath| {
         let seen = lower.observe(path).ok().flatten();
-        seen.is_none_or(|seen| seen.stat.ctime_ns / 1_000_000 < began.at.millis())
+        seen.is_none_or(|seen| seen.stat.ctime_ns / 1_000_000 < start.at.millis())
     };
     for effect in file_effects(&late) {
         if !was_there(&effect.path) {
             since.entry(effect.path).or_insert(effect.before);
         }
     }
-    Ok(Base { now, since, held })
+    Ok(LogAtStart { now, since, held })
 }
 
-struct Reader<'a> {
+struct LayerReader<'a> {
     log: &'a dyn EventLog,
     lower: &'a Workspace,
     layer: &'a Workspace,
     rules: &'a IgnoreRules<'a>,
-    base: &'a Base,
+    base: &'a LogAtStart,
     upper: &'a Path,
     /// What stands at a path after the command.
     edits: BTreeMap<FilePath, Option<FileNode>>,
-    changes: Changes,
+    changes: LayerChanges,
     gathered: usize,
 }
 
-impl Reader<'_> {
-    fn all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), ComputerError> {
+impl LayerReader<'_> {
+    fn read_all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), ComputerError> {
         // Folders whose inside was dealt with as a whole.
         let mut dealt: Option<FilePath> = None;
         for (path, kind) in entries {
@@ -238,19 +238,19 @@ impl Reader<'_> {
             }
             let is_dir = matches!(kind, EntryKind::Folder | EntryKind::OpaqueFolder);
             if *kind != EntryKind::Whiteout && self.rules.is_ignored(path, is_dir) && !self.base.holds(path) {
-                if self.ignored(path, *kind) {
+                if self.read_ignored(path, *kind) {
                     dealt = Some(path.clone());
                 }
                 continue;
             }
             match kind {
-                EntryKind::Whiteout => self.gone(path),
-                EntryKind::File => self.file(path)?,
-                EntryKind::Symlink => self.link(path),
-                EntryKind::Folder => self.folder(path),
+                EntryKind::Whiteout => self.read_deletion(path),
+                EntryKind::File => self.read_file(path)?,
+                EntryKind::Symlink => self.read_link(path),
+                EntryKind::Folder => self.read_folder(path),
                 EntryKind::OpaqueFolder => {
-                    self.gone(path);
-                    self.folder(path);
+                    self.read_deletion(path);
+                    self.read_folder(path);
                 }
                 EntryKind::Special => self.leave_out(path, "it is a socket, a fifo or a device"),
             }
@@ -263,50 +263,50 @@ impl Reader<'_> {
     }
 
     /// Everything that stood here is gone: from the log by edits, from the disk, where it is ignored, into the trash.
-    fn gone(&mut self, path: &FilePath) {
+    fn read_deletion(&mut self, path: &FilePath) {
         let known: Vec<FilePath> = self.base.within(path).map(|(path, _)| path.clone()).collect();
         for path in known {
             self.edits.insert(path, None);
         }
-        self.trash(path, path);
+        self.trash_ignored_below(path, path);
     }
 
     /// Finds what the log does not hold at and below a path.
-    fn trash(&mut self, path: &FilePath, gone: &FilePath) {
+    fn trash_ignored_below(&mut self, path: &FilePath, gone: &FilePath) {
         let Ok(Some(seen)) = self.lower.observe(path) else { return };
         let is_folder = seen.kind == ObservedKind::Folder;
         // A path that is neither in the log nor ignored is an outside edit that is not recorded yet.
         if !self.base.holds(path) && self.rules.is_ignored(path, is_folder) {
-            self.changes.ignored.push(Step::Trash { path: path.clone(), gone: gone.clone() });
+            self.changes.ignored.push(IgnoredFileMove::Trash { path: path.clone(), gone: gone.clone() });
             return;
         }
         if is_folder {
             let names = self.lower.names(path).unwrap_or_default();
             for below in names.iter().filter_map(|name| path.join(name).ok()) {
-                self.trash(&below, gone);
+                self.trash_ignored_below(&below, gone);
             }
         }
     }
 
     /// Something ignored: it goes to its place without an event. True if a folder was taken as a whole.
-    fn ignored(&mut self, path: &FilePath, kind: EntryKind) -> bool {
+    fn read_ignored(&mut self, path: &FilePath, kind: EntryKind) -> bool {
         let below = self.lower.observe(path).ok().flatten();
         match (kind, below) {
             (EntryKind::Special, _) => false,
             // What the folder below holds shows through, so only what is in it is placed.
             (EntryKind::Folder, Some(Observed { kind: ObservedKind::Folder, .. })) => false,
             (EntryKind::Folder | EntryKind::OpaqueFolder, _) => {
-                self.changes.ignored.push(Step::Place { path: path.clone() });
+                self.changes.ignored.push(IgnoredFileMove::IntoWorkspace { path: path.clone() });
                 true
             }
             (EntryKind::File | EntryKind::Symlink | EntryKind::Whiteout, _) => {
-                self.changes.ignored.push(Step::Place { path: path.clone() });
+                self.changes.ignored.push(IgnoredFileMove::IntoWorkspace { path: path.clone() });
                 false
             }
         }
     }
 
-    fn file(&mut self, path: &FilePath) -> Result<(), ComputerError> {
+    fn read_file(&mut self, path: &FilePath) -> Result<(), ComputerError> {
         let seen = self.layer.observe(path).ok().flatten();
         layer::make_readable(&self.upper.join(path.as_str()));
         let hashed = projector::workspace::hash_file(self.layer, path).ok();
@@ -336,7 +336,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn link(&mut self, path: &FilePath) {
+    fn read_link(&mut self, path: &FilePath) {
         match self.layer.observe(path) {
             Ok(Some(Observed { kind: ObservedKind::Symlink { target }, .. }))
                 if link_stays_inside(path, &target) =>
@@ -349,7 +349,7 @@ impl Reader<'_> {
     }
 
     /// A folder counts by itself only while it is empty; and where a file stood, that is gone.
-    fn folder(&mut self, path: &FilePath) {
+    fn read_folder(&mut self, path: &FilePath) {
         if self.base.get(path).is_some_and(|node| *node != FileNode::Folder) {
             self.edits.insert(path.clone(), None);
         }

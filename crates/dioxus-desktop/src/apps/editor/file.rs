@@ -4,7 +4,7 @@ use gloo_net::http::{Method, RequestBuilder};
 use serde::{Deserialize, Serialize};
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 
 use crate::api::{self, Answer, Failure};
 use crate::words;
@@ -66,7 +66,7 @@ pub(super) async fn theirs(path: &FilePath) -> Answer<(Base, String)> {
     })
 }
 
-pub(super) async fn write(path: &FilePath, base: &Base, text: &str) -> Answer<Done> {
+pub(super) async fn write(path: &FilePath, base: &Base, text: &str) -> Answer<ChangeResult> {
     let route = api::query("/content", &[("path", path.as_str()), ("base", base.name())]);
     api::put_bytes(&route, text.as_bytes()).await
 }
@@ -82,7 +82,7 @@ pub(super) async fn head(path: &FilePath) -> Option<Base> {
     }
 }
 
-pub(super) fn hash_after(done: &Done, path: &FilePath) -> Option<Base> {
+pub(super) fn hash_after(done: &ChangeResult, path: &FilePath) -> Option<Base> {
     let change = done.changes.iter().find(|change| change.path == *path)?;
     match &change.after {
         Some(FileNode::File { hash, .. }) => Some(Base::Hash(hash.to_string())),

@@ -3,7 +3,7 @@
 use dioxus::prelude::*;
 use shared_types::WindowId;
 use shared_types::payload::run::Budget;
-use shared_types::wire::{RunDetails, RunGesture, RunLine, RunState};
+use shared_types::wire::{RunControl, RunDetails, RunLine, RunState};
 
 use super::{KnownRun, back, does};
 use crate::apps::files;
@@ -40,7 +40,7 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
     if let Some(ended) = line.ended {
         facts.push(duration(u64::try_from(ended.millis() - line.started.millis()).unwrap_or_default()));
     }
-    facts.push(words::steps(line.cost.steps));
+    facts.push(words::steps(line.cost.turns));
     facts.push(cost(&line.cost));
     facts.extend(details.model.clone());
     facts.retain(|fact| !fact.is_empty());
@@ -60,12 +60,12 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
             div { class: "acts",
                 if !over {
                     if paused && !is_recorded {
-                        {press("btn pri", "play", words::runs::GO_ON, does(run, RunGesture::Resume { budget: None }))}
+                        {press("btn pri", "play", words::runs::GO_ON, does(run, RunControl::Resume { budget: None }))}
                     } else if !paused {
-                        {press("btn", "pause", words::runs::PAUSE, does(run, RunGesture::Pause))}
-                        {press("btn", "user", words::runs::TAKE_OVER, does(run, RunGesture::TakeOver))}
+                        {press("btn", "pause", words::runs::PAUSE, does(run, RunControl::Pause))}
+                        {press("btn", "user", words::runs::TAKE_OVER, does(run, RunControl::TakeOver))}
                     }
-                    {press("btn danger", "square", words::STOP, does(run, RunGesture::Stop))}
+                    {press("btn danger", "square", words::STOP, does(run, RunControl::Stop))}
                 }
                 if over && !is_unrecorded(line) {
                     {press("btn", if undone { "redo-2" } else { "undo-2" }, if undone { {words::runs::REDO_RUN} } else { {words::runs::UNDO_RUN} }, revert)}
@@ -81,7 +81,7 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
                         value: details.budget,
                         verb: words::runs::GO_ON,
                         class: "btn pri",
-                        onset: move |budget| runs::gesture(run, RunGesture::Resume { budget: Some(budget) }),
+                        onset: move |budget| runs::control(run, RunControl::Resume { budget: Some(budget) }),
                     }
                 }
             }
@@ -99,7 +99,7 @@ fn spent(bounds: &Budget, line: &RunLine) -> Element {
     let part = |taken: u64, most: Option<u64>| share(taken, most.unwrap_or_default());
     let full = part(line.cost.micros, bounds.micros)
         .max(part(line.cost.tokens, bounds.tokens))
-        .max(part(line.cost.steps, bounds.steps));
+        .max(part(line.cost.turns, bounds.steps));
     rsx! {
         div { class: "spent",
             div { class: "meter", role: "meter", "aria-label": words::runs::SPENT, "aria-valuenow": "{full}", "aria-valuemin": "0", "aria-valuemax": "100",

@@ -3,7 +3,9 @@
 
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
-use shared_types::wire::{GrantLine, GrantList, KeyEntry, LocalModelLine, ModelLine, ModelList, ModelTried};
+use shared_types::wire::{
+    GrantLine, GrantList, KeyEntry, LocalModelLine, ModelLine, ModelList, ModelTestResult,
+};
 
 pub(crate) use super::budgets::BudgetForm;
 use super::budgets::budgets;
@@ -75,13 +77,13 @@ pub(crate) fn Models() -> Element {
 
 /// The model that runs on this machine: what it would take to have it, how far that is, and how fast it answers.
 fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
-    let LocalModelLine { bytes, here, fetching, ready, declined, .. } = *model;
+    let LocalModelLine { bytes, downloaded, fetching, ready, declined, .. } = *model;
     let about = match (ready, fetching) {
         (true, _) => pace(model),
-        (false, true) => words::settings::models::fetched_of(here, bytes),
-        (false, false) => words::settings::models::to_be_fetched(bytes - here.min(bytes)),
+        (false, true) => words::settings::models::fetched_of(downloaded, bytes),
+        (false, false) => words::settings::models::to_be_fetched(bytes - downloaded.min(bytes)),
     };
-    let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
+    let obstacle = said_here(model.problem.as_deref().unwrap_or_default());
     let go = |what: &str| {
         let path = format!("/models/local/{what}");
         move || act(api::send_json(Method::Post, &path, &api::Empty {}), "", turn)
@@ -96,7 +98,7 @@ fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
                 {press("btn", "square", words::STOP, go("stop"))}
             } else if !ready {
                 if !declined { {press("btn", "x", words::settings::models::DECLINE, go("decline"))} }
-                {press("btn pri", "download", words::settings::models::fetch(bytes - here.min(bytes)), go("fetch"))}
+                {press("btn pri", "download", words::settings::models::fetch(bytes - downloaded.min(bytes)), go("fetch"))}
             }
         }
         if !obstacle.is_empty() { p { class: "note-line warn", Icon { name: "triangle-alert" } span { "{obstacle}" } } }
@@ -128,7 +130,7 @@ fn roles(list: &ModelList) -> Element {
                     div { class: "two",
                         b { {role_name(&line.role)} }
                         small {
-                            {match &line.gets {
+                            {match &line.effective {
                                 None => words::settings::models::NO_MODEL.to_owned(),
                                 Some(gets) if *gets == line.model => models.iter().find(|m| m.name == *gets).map(price).unwrap_or_default(),
                                 Some(gets) => words::settings::models::gets_for_now(gets),
@@ -178,18 +180,18 @@ fn ModelRow(model: ModelLine) -> Element {
         said.set(words::settings::models::ASKING.into());
         let path = path.clone();
         api::run(async move {
-            let answer: Answer<ModelTried> = api::post(&path, &api::Empty {}).await;
+            let answer: Answer<ModelTestResult> = api::post(&path, &api::Empty {}).await;
             let words = match answer {
                 Ok(tried) => {
                     let paid = tried.micros.map(money).unwrap_or_default();
-                    words::settings::models::tried(tried.ok, tried.millis, &said_here(&tried.words), &paid)
+                    words::settings::models::tried(tried.ok, tried.millis, &said_here(&tried.text), &paid)
                 }
                 Err(failure) => failure.text(),
             };
             api::update_if_open(said, |said| *said = words);
         });
     };
-    let obstacle = said_here(model.obstacle.as_deref().unwrap_or_default());
+    let obstacle = said_here(model.problem.as_deref().unwrap_or_default());
     rsx! {
         li {
             i { class: if model.usable { "dot ready" } else { "dot s" } }

@@ -5,20 +5,20 @@ use isolation::{Exit, Limit, Status, Usage};
 use shared_types::ContentHash;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
-use super::output::Kept;
+use super::output::TruncatedOutput;
 use crate::error::ComputerError;
 
 /// Small contents on their way into the log.
 pub(super) type Contents = Vec<(ContentHash, Vec<u8>)>;
 
 /// How a command ended, before anything is made of it.
-pub(super) struct Executed {
+pub(super) struct CommandExit {
     pub(super) exit: Exit,
     pub(super) usage: Usage,
-    pub(super) kept: Kept,
+    pub(super) kept: TruncatedOutput,
 }
 
-impl Executed {
+impl CommandExit {
     pub(super) fn status(&self) -> ToolStatus {
         let out_of_memory = self.usage.out_of_memory > 0;
         match self.exit.status {

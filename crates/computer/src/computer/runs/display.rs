@@ -6,33 +6,33 @@ use event_log::EventLog;
 use shared_types::ContentRef;
 
 /// Bytes of a content that are shown at most.
-const SHOWN: u64 = 256 << 10;
+const MAX_SHOWN_BYTES: u64 = 256 << 10;
 
 /// A text, and what has to be said about it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct ShownText {
     pub(super) text: Option<String>,
     pub(super) note: Option<String>,
 }
 
 /// A content as text. What was purged or is damaged is said, and fails nothing else.
-pub(super) fn show(log: &dyn EventLog, content: &ContentRef) -> Shown {
+pub(super) fn show(log: &dyn EventLog, content: &ContentRef) -> ShownText {
     let mut bytes = Vec::new();
-    let read = log.content(&content.hash).map(|reader| reader.take(SHOWN).read_to_end(&mut bytes));
+    let read = log.content(&content.hash).map(|reader| reader.take(MAX_SHOWN_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(Ok(_)) => {}
-        Ok(Err(e)) => return Shown { text: None, note: Some(e.to_string()) },
-        Err(e) => return Shown { text: None, note: Some(e.to_string()) },
+        Ok(Err(e)) => return ShownText { text: None, note: Some(e.to_string()) },
+        Err(e) => return ShownText { text: None, note: Some(e.to_string()) },
     }
-    let note = (content.size > SHOWN)
-        .then(|| format!("The first {} KiB of {} are shown.", SHOWN >> 10, kib(content.size)));
+    let note = (content.size > MAX_SHOWN_BYTES)
+        .then(|| format!("The first {} KiB of {} are shown.", MAX_SHOWN_BYTES >> 10, kib(content.size)));
     // A character may be cut in two at the end; it is left out.
     if let Err(e) = std::str::from_utf8(&bytes)
         && e.error_len().is_none()
     {
         bytes.truncate(e.valid_up_to());
     }
-    Shown { text: Some(String::from_utf8_lossy(&bytes).into_owned()), note }
+    ShownText { text: Some(String::from_utf8_lossy(&bytes).into_owned()), note }
 }
 
 fn kib(bytes: u64) -> String {
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(bytes: &[u8]) -> Shown {
+    fn shown(bytes: &[u8]) -> ShownText {
         let log = MemoryLog::new(UserId::parse("ada").unwrap());
         let staged = log.stage(&mut &*bytes).unwrap();
         let content = staged.content();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters_and_said_to_be() {
-        assert_eq!(shown(b"short"), Shown { text: Some("short".into()), note: None });
+        assert_eq!(shown(b"short"), ShownText { text: Some("short".into()), note: None });
         let long = format!("{}é", "a".repeat((256 << 10) - 1));
         let cut = shown(long.as_bytes());
         assert_eq!(cut.text.map(|text| text.len()), Some((256 << 10) - 1));

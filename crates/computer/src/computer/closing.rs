@@ -8,26 +8,26 @@ use super::Computer;
 
 /// Whether a computer is about to be closed, and what to call then.
 #[derive(Default)]
-pub(super) struct Ending(Mutex<EndingState>);
+pub(super) struct CloseSignal(Mutex<CloseState>);
 
-type Call = Box<dyn FnOnce() + Send>;
+type Callback = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-struct EndingState {
+struct CloseState {
     begun: bool,
     writer_failed: bool,
-    at_end: Vec<Call>,
-    at_failure: Vec<Call>,
+    on_close: Vec<Callback>,
+    at_failure: Vec<Callback>,
 }
 
-impl std::fmt::Debug for Ending {
+impl std::fmt::Debug for CloseSignal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Ending").field(&self.state().begun).finish()
     }
 }
 
-impl Ending {
-    fn state(&self) -> MutexGuard<'_, EndingState> {
+impl CloseSignal {
+    fn state(&self) -> MutexGuard<'_, CloseState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -44,35 +44,35 @@ impl Ending {
 
 impl Computer {
     /// Tells everyone who follows this computer to end.
-    pub fn end(&self) {
+    pub fn begin_close(&self) {
         let calls = {
-            let mut state = self.ending.state();
+            let mut state = self.closing.state();
             state.begun = true;
-            std::mem::take(&mut state.at_end)
+            std::mem::take(&mut state.on_close)
         };
         self.log.release();
         calls.into_iter().for_each(|call| call());
     }
 
-    pub fn is_ending(&self) -> bool {
-        self.ending.state().begun
+    pub fn is_closing(&self) -> bool {
+        self.closing.state().begun
     }
 
     /// Calls a function when the computer ends, which may be now.
-    pub fn at_end(&self, call: impl FnOnce() + Send + 'static) {
-        let mut state = self.ending.state();
+    pub fn on_close(&self, call: impl FnOnce() + Send + 'static) {
+        let mut state = self.closing.state();
         if state.begun {
             drop(state);
             call();
         } else {
-            state.at_end.push(Box::new(call));
+            state.on_close.push(Box::new(call));
         }
     }
 
     /// Calls a function when the writer fails, which may be now: nothing can be recorded until the computer is opened
     /// again.
-    pub fn at_writer_failure(&self, call: impl FnOnce() + Send + 'static) {
-        let mut state = self.ending.state();
+    pub fn on_writer_failure(&self, call: impl FnOnce() + Send + 'static) {
+        let mut state = self.closing.state();
         if state.writer_failed {
             drop(state);
             call();

@@ -8,14 +8,14 @@ use shared_types::Seq;
 use shared_types::wire::{RunLine, RunState};
 use tokio::sync::broadcast::error::TryRecvError;
 
-use super::steps::{Teller, touched};
-use super::story::{Story, events_of};
+use super::run_record::{RunRecord, events_of};
+use super::steps::{StepDescriber, touched};
 use super::{Computer, operation_of};
 use crate::error::ComputerError;
 use crate::protocol::RunUpdate;
 
 /// How long words of an agent may wait, and how soon a follower that left is noticed.
-const LOOK: Duration = Duration::from_millis(40);
+const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
 
 impl Computer {
     /// Tells what happens in a run after an event, until it is over, waits for the person or is paused; or until
@@ -28,20 +28,20 @@ impl Computer {
         tell: &mut dyn FnMut(RunUpdate) -> io::Result<()>,
     ) -> Result<RunLine, ComputerError> {
         let id = self.run_named(run)?;
-        let mut voices = self.voices();
+        let mut speech = self.subscribe_speech();
         let mut seen = self.log().head().seq;
-        let mut story = self.story(id)?;
-        let mut new: Vec<_> = story.events.iter().filter(|event| event.seq > after).cloned().collect();
+        let mut record = self.run_record(id)?;
+        let mut new: Vec<_> = record.events.iter().filter(|event| event.seq > after).cloned().collect();
         loop {
             if !new.is_empty() {
-                let undone = self.undone_of(&story)?;
-                let teller = Teller::new(&**self.log(), &story.events, undone);
-                for event in touched(&story.events, &new) {
-                    tell(RunUpdate::Step(Box::new(teller.step(event))))?;
+                let undone = self.undone_of(&record)?;
+                let describer = StepDescriber::new(&**self.log(), &record.events, undone);
+                for event in touched(&record.events, &new) {
+                    tell(RunUpdate::Step(Box::new(describer.step(event))))?;
                 }
             }
-            match story.state() {
-                RunState::Running if is_wanted() && !self.is_ending() => {}
+            match record.state() {
+                RunState::Running if is_wanted() && !self.is_closing() => {}
                 RunState::Running
                 | RunState::Waiting
                 | RunState::Paused
@@ -49,27 +49,27 @@ impl Computer {
                 | RunState::Failed
                 | RunState::Completed => {
                     let undone = self.is_undone(operation_of(id))?;
-                    return Ok(story.line(undone));
+                    return Ok(record.line(undone));
                 }
             }
-            let head = self.log().wait(seen, LOOK);
+            let head = self.log().wait(seen, FLUSH_INTERVAL);
             loop {
-                match voices.try_recv() {
-                    Ok(voice) if voice.run == id => {
-                        tell(RunUpdate::Said { task: voice.task, text: voice.text })?;
+                match speech.try_recv() {
+                    Ok(part) if part.run == id => {
+                        tell(RunUpdate::StreamedText { task: part.task, text: part.text })?;
                     }
                     Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                     Err(TryRecvError::Empty | TryRecvError::Closed) => break,
                 }
             }
-            new = if head > seen { events_of(&**self.log(), id, story.last(seen))? } else { Vec::new() };
+            new = if head > seen { events_of(&**self.log(), id, record.last(seen))? } else { Vec::new() };
             seen = seen.max(head);
-            story.extend(new.clone());
+            record.extend(new.clone());
         }
     }
 }
 
-impl Story {
+impl RunRecord {
     /// The newest of its events, or how far was looked for more.
     fn last(&self, seen: Seq) -> Seq {
         self.events.last().map_or(seen, |event| event.seq.max(seen))

@@ -12,15 +12,15 @@ use shared_types::payload::tool::ToolEvent;
 use shared_types::wire::{Agent, AgentState, RunCost, RunLine, RunState};
 use shared_types::{Event, OpId, Payload, RunId, Seq, TaskId, Timestamp};
 
-use super::texts;
+use super::display;
 use crate::error::ComputerError;
 
 /// Characters of what an agent does now.
-const DOING: usize = 120;
+const MAX_ACTIVITY_CHARS: usize = 120;
 
 /// The events of one run, and what they leave.
 #[derive(Debug, Clone)]
-pub(crate) struct Story {
+pub(crate) struct RunRecord {
     pub(super) id: RunId,
     pub(super) events: Vec<Event>,
     pub(super) run: Run,
@@ -44,7 +44,7 @@ pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Ve
     Ok(found.into_iter().collect::<Result<_, _>>()?)
 }
 
-impl Story {
+impl RunRecord {
     /// Nothing, if the events do not begin a run.
     pub(super) fn of(id: RunId, events: Vec<Event>) -> Option<Self> {
         let mut view = View::default();
@@ -88,7 +88,7 @@ impl Story {
 
     fn agent(&self, task: &Task) -> Agent {
         Agent {
-            task: task.id,
+            id: task.id,
             parent: task.parent,
             role: task.role.to_string(),
             title: task.title.to_string(),
@@ -116,7 +116,7 @@ impl Story {
                 });
                 return match ended {
                     Some(shared_types::payload::task::TaskOutcome::Failed(why)) => {
-                        texts::line(&format!("failed: {why}"), DOING)
+                        display::line(&format!("failed: {why}"), MAX_ACTIVITY_CHARS)
                     }
                     Some(_) | None => "failed".into(),
                 };
@@ -154,10 +154,11 @@ impl Story {
         match runs.as_slice() {
             [] if waits.is_empty() => None,
             [] => self.waits_for(task),
-            [(_, call)] => Some(texts::line(&format!("runs {}", call.title), DOING)),
-            [(_, call), more @ ..] => {
-                Some(texts::line(&format!("runs {} and {} more", call.title, more.len()), DOING))
-            }
+            [(_, call)] => Some(display::line(&format!("runs {}", call.title), MAX_ACTIVITY_CHARS)),
+            [(_, call), more @ ..] => Some(display::line(
+                &format!("runs {} and {} more", call.title, more.len()),
+                MAX_ACTIVITY_CHARS,
+            )),
         }
     }
 
@@ -237,12 +238,12 @@ pub(super) fn line(id: RunId, run: &Run, ended: Option<Timestamp>, undone: bool)
         started: run.started,
         ended,
         cost: cost(&run.spent),
-        asks: run.questions().count() as u64,
+        open_questions: run.questions().count() as u64,
         undone,
     }
 }
 
 pub(super) fn cost(spent: &kernel::run::Spent) -> RunCost {
     let kernel::run::Spent { steps, tokens, micros, unpriced } = *spent;
-    RunCost { steps, tokens, micros, unpriced }
+    RunCost { turns: steps, tokens, micros, unpriced }
 }
