@@ -28,8 +28,15 @@ pub enum Backpressure {
     DropOldest,
 }
 
-/// How something ended: not yet, or with an exit code if it had one.
-type Ended = Option<Option<i32>>;
+/// Whether more output may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeedState {
+    Open,
+    /// With the exit code, if there is one.
+    Ended {
+        code: Option<i32>,
+    },
+}
 
 /// The output of one terminal or command.
 #[derive(Debug)]
@@ -39,7 +46,7 @@ pub struct OutputFeed {
     state: Mutex<FeedBuffer>,
     acknowledged: Condvar,
     written: watch::Sender<u64>,
-    ended: watch::Sender<Ended>,
+    ended: watch::Sender<FeedState>,
 }
 
 #[derive(Debug, Default)]
@@ -70,14 +77,14 @@ pub struct Output {
 pub struct Attachment {
     feed: Arc<OutputFeed>,
     written: watch::Receiver<u64>,
-    ended: watch::Receiver<Ended>,
+    ended: watch::Receiver<FeedState>,
     sent: u64,
     acknowledged: u64,
 }
 
 impl OutputFeed {
     pub fn new(id: TerminalId, backpressure: Backpressure) -> Arc<Self> {
-        let (written, ended) = (watch::Sender::new(0), watch::Sender::new(None));
+        let (written, ended) = (watch::Sender::new(0), watch::Sender::new(FeedState::Open));
         Arc::new(Self {
             id,
             backpressure,
@@ -119,11 +126,11 @@ impl OutputFeed {
 
     /// Nothing comes any more.
     pub fn end(&self, code: Option<i32>) {
-        self.ended.send_replace(Some(code));
+        self.ended.send_replace(FeedState::Ended { code });
     }
 
     pub fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some()
+        *self.ended.borrow() != FeedState::Open
     }
 
     pub fn attach(self: &Arc<Self>, offset: u64) -> Attachment {
@@ -181,20 +188,20 @@ impl Attachment {
     }
 
     /// Waits until there is more or it ended; the end is said only when everything was sent.
-    pub async fn changed(&mut self) -> Ended {
+    pub async fn changed(&mut self) -> FeedState {
         loop {
-            let ended = *self.ended.borrow_and_update();
+            let state = *self.ended.borrow_and_update();
             let written = *self.written.borrow_and_update();
-            match ended {
-                Some(code) if self.sent >= written => return Some(code),
-                _ if written > self.sent && self.sent < self.acknowledged + MAX_UNACKNOWLEDGED => {
-                    return None;
-                }
-                _ => {}
+            let is_all_sent = self.sent >= written;
+            if is_all_sent && state != FeedState::Open {
+                return state;
+            }
+            if !is_all_sent && self.sent < self.acknowledged + MAX_UNACKNOWLEDGED {
+                return FeedState::Open;
             }
             tokio::select! {
-                changed = self.written.changed() => if changed.is_err() { return Some(None) },
-                changed = self.ended.changed() => if changed.is_err() { return Some(None) },
+                changed = self.written.changed() => if changed.is_err() { return FeedState::Ended { code: None } },
+                changed = self.ended.changed() => if changed.is_err() { return FeedState::Ended { code: None } },
             }
         }
     }
@@ -227,7 +234,7 @@ mod tests {
         feed.add(b"the end");
         feed.end(Some(0));
         let mut last = Vec::new();
-        while slow.changed().await.is_none() {
+        while slow.changed().await == FeedState::Open {
             let output = slow.next_chunk().expect("there is more");
             slow.acknowledge(output.bytes.len() as u64);
             assert!(output.offset >= 2 * BUFFER_BYTES as u64, "the oldest was left out");

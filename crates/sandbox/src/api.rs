@@ -9,6 +9,7 @@ mod commands;
 mod content;
 mod desktop;
 mod files;
+mod mcp_servers;
 mod models;
 pub mod openapi;
 mod operations;
@@ -18,7 +19,6 @@ mod runs;
 mod services;
 mod socket;
 mod terminals;
-mod tools;
 mod transfer;
 
 use std::sync::Arc;
@@ -84,12 +84,7 @@ pub fn routes() -> Vec<Route> {
             runs::show,
         ),
         Route::get("/api/v1/runs/{run}/steps", SignedIn(Read), "Steps of a run", runs::steps),
-        Route::get(
-            "/api/v1/runs/{run}/steps/{seq}",
-            SignedIn(Read),
-            "What went in and came out",
-            runs::parts,
-        ),
+        Route::get("/api/v1/runs/{run}/steps/{seq}", SignedIn(Read), "What went in and came out", runs::step),
         Route::post(
             "/api/v1/runs/{run}/gestures",
             SignedIn(Write),
@@ -127,18 +122,18 @@ pub fn routes() -> Vec<Route> {
             "Stops fetching or running it",
             models::stop,
         ),
-        Route::get("/api/v1/mcp", SignedIn(Read), "MCP servers and their tools", tools::list),
+        Route::get("/api/v1/mcp", SignedIn(Read), "MCP servers and their tools", mcp_servers::list),
         Route::post(
             "/api/v1/mcp/reach",
             SignedIn(Write),
             "Starts MCP servers, to see them answer",
-            tools::reach,
+            mcp_servers::start_all,
         ),
         Route::post(
             "/api/v1/mcp/{name}/restart",
             SignedIn(Write),
             "Starts an MCP server anew",
-            tools::restart,
+            mcp_servers::restart,
         ),
         Route::get("/api/v1/services", SignedIn(Read), "Web search and telemetry", services::list),
         Route::post(
@@ -157,22 +152,22 @@ pub fn routes() -> Vec<Route> {
 /// Whether the caller may use the owner's plain shell; put beside the desk by whoever knows. It is asked about each
 /// time, because it ends for good when somebody else gets an account.
 #[derive(Clone)]
-pub struct Shell(pub Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct ShellPermission(pub Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl Shell {
-    const WHY: &str = "a plain shell has the owner's power over this machine, so it is offered to the owner only, at \
+impl ShellPermission {
+    const REFUSAL: &str = "a plain shell has the owner's power over this machine, so it is offered to the owner only, at \
                        the machine itself, and only while nobody else has an account; a terminal in a cell is \
                        there for everyone";
 
-    pub fn is_offered(&self) -> bool {
+    pub fn is_allowed(&self) -> bool {
         (self.0)()
     }
 }
 
-impl std::fmt::Debug for Shell {
+impl std::fmt::Debug for ShellPermission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Shell").field(&self.is_offered()).finish()
+        f.debug_tuple("Shell").field(&self.is_allowed()).finish()
     }
 }
 
-type Of = axum::Extension<OpenComputer>;
+type CurrentComputer = axum::Extension<OpenComputer>;

@@ -45,7 +45,7 @@ pub enum Notice {
 
 impl ComputerHost {
     /// Opens the computer unless another process holds it. When this returns, commands find the socket.
-    pub fn unless_held(
+    pub fn open_unless_held(
         paths: &ComputerPaths,
         services: &AgentServices,
         progress: &dyn Fn(&str, u64, u64),
@@ -73,8 +73,8 @@ impl ComputerHost {
     }
 
     /// Reports what happens until Ctrl-C or SIGTERM, then closes the computer.
-    pub fn watch(self, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
-        let watched = self.runtime.block_on(follow(&self.open, tell));
+    pub fn watch(self, notify: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
+        let watched = self.runtime.block_on(follow(&self.open, notify));
         self.close();
         watched
     }
@@ -86,17 +86,17 @@ impl ComputerHost {
     }
 }
 
-async fn follow(open: &OpenComputer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
+async fn follow(open: &OpenComputer, notify: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut head, mut problems) = (open.bus().head(), open.notices());
-    let mut told = *head.borrow();
-    tell(Notice::Ready);
+    let mut reported = *head.borrow();
+    notify(Notice::Ready);
     loop {
         tokio::select! {
             _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
             problem = problems.recv() => match problem {
-                Ok(problem) => tell(Notice::Problem(problem)),
+                Ok(problem) => notify(Notice::Problem(problem)),
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Ok(()),
             },
@@ -104,13 +104,13 @@ async fn follow(open: &OpenComputer, tell: &(dyn Fn(Notice) + Sync)) -> Result<(
                 if changed.is_err() {
                     return Ok(());
                 }
-                let (after, through) = (told, *head.borrow_and_update());
-                told = through;
+                let (after, through) = (reported, *head.borrow_and_update());
+                reported = through;
                 let computer = std::sync::Arc::clone(open.computer());
                 let captured = blocking(move || Ok(captures(&computer, after, through)?)).await;
                 match captured {
-                    Ok(captured) => captured.into_iter().for_each(tell),
-                    Err(failure) => tell(Notice::Problem(failure.message)),
+                    Ok(captured) => captured.into_iter().for_each(notify),
+                    Err(failure) => notify(Notice::Problem(failure.message)),
                 }
             }
         }

@@ -38,7 +38,7 @@ pub(super) fn of_this_machine() -> Result<AgentServices> {
         return Ok(minds);
     }
     let (vault, owner) = keys::open_in(&data)?;
-    Ok(minds.with_keys(sandbox::keys_of_one(&vault, owner.id)))
+    Ok(minds.with_keys(sandbox::keys_of_user(&vault, owner.id)))
 }
 
 /// The local model and the web.

@@ -53,13 +53,13 @@ impl Worker {
     pub(crate) fn work(self) -> Result<()> {
         let computer = Computer::open(&ComputerPaths::at(&self.folder))?;
         let runtime = tokio::runtime::Runtime::new()?;
-        let desk = runtime.block_on(OpenComputer::open(computer, &minds(&self.url, &self.key)?))?;
+        let open_computer = runtime.block_on(OpenComputer::open(computer, &minds(&self.url, &self.key)?))?;
         for _ in 0..self.runs {
-            start(desk.computer())?;
+            start(open_computer.computer())?;
         }
         // It ends with whoever started it.
         std::io::stdin().read_to_end(&mut Vec::new())?;
-        runtime.block_on(desk.close());
+        runtime.block_on(open_computer.close());
         Ok(())
     }
 

@@ -59,14 +59,14 @@ pub(crate) fn measure(load: Load, bar: Bar, figures: &mut Figures) -> Result<()>
     let server = ScriptedServer::start(script(steps, millis)?);
     let minds = minds(&server.url(Wire::Anthropic), server.key())?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let desk = runtime.block_on(OpenComputer::open(computer(folder.path())?, &minds))?;
+    let open_computer = runtime.block_on(OpenComputer::open(computer(folder.path())?, &minds))?;
     let started = Instant::now();
     for _ in 0..runs {
-        start(desk.computer())?;
+        start(open_computer.computer())?;
     }
-    wait_until_completed(desk.computer(), runs)?;
+    wait_until_completed(open_computer.computer(), runs)?;
     let all = started.elapsed();
-    let steps = overheads(desk.computer())?;
+    let steps = overheads(open_computer.computer())?;
     let told = json!({
         "steps": steps.len(),
         "p50_ms": at(&steps, 0.5),
@@ -76,7 +76,7 @@ pub(crate) fn measure(load: Load, bar: Bar, figures: &mut Figures) -> Result<()>
     });
     let case = format!("{runs} at once, models that take {millis} ms: a step beyond its model");
     figures.tell(&case, told, bar.words(), bar.is_met(&steps));
-    runtime.block_on(desk.close());
+    runtime.block_on(open_computer.close());
     Ok(())
 }
 

@@ -23,14 +23,14 @@ pub(super) const HEADER: &str = "choir-command";
 
 /// Who sends a request that changes something, and its id.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct ChangeContext {
     pub(super) computer: OpenComputer,
     command: CommandId,
 }
 
-impl Change {
+impl ChangeContext {
     /// A request whose id is in its body.
-    pub(super) fn under(computer: &OpenComputer, command: CommandId) -> Self {
+    pub(super) fn with_command(computer: &OpenComputer, command: CommandId) -> Self {
         Self { computer: computer.clone(), command }
     }
 
@@ -45,30 +45,30 @@ impl Change {
     }
 
     /// Carries out a request without a body.
-    pub(super) async fn answer(&self, request: Request) -> Result<Answer, ComputerError> {
-        self.answer_to(self.envelope(request)).await
+    pub(super) async fn send(&self, request: Request) -> Result<Answer, ComputerError> {
+        self.send_envelope(self.envelope(request)).await
     }
 
     /// The same with an envelope, for a request whose operation has an id of its own.
-    pub(super) async fn answer_to(&self, envelope: Envelope) -> Result<Answer, ComputerError> {
+    pub(super) async fn send_envelope(&self, envelope: Envelope) -> Result<Answer, ComputerError> {
         let computer = Arc::clone(self.computer.computer());
         blocking(move || Ok(computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()))).await
     }
 
     /// Carries out a request and says what it did.
-    pub(super) async fn make(&self, request: Request) -> Result<ChangeResult, RouteError> {
-        let answer = self.answer(request).await.and_then(Answer::into_done);
-        answer.map_err(|failure| problem::with_sides(&self.computer, failure))
+    pub(super) async fn apply(&self, request: Request) -> Result<ChangeResult, RouteError> {
+        let answer = self.send(request).await.and_then(Answer::into_done);
+        answer.map_err(|failure| problem::with_conflicts(&self.computer, failure))
     }
 }
 
-impl DescribedExtractor for Change {
+impl DescribedExtractor for ChangeContext {
     fn describe(description: &mut RouteDescription) {
         description.has_command_id = true;
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Change {
+impl<S: Send + Sync> FromRequestParts<S> for ChangeContext {
     type Rejection = RouteError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RouteError> {

@@ -9,10 +9,10 @@ use shared_types::wire::{
 };
 use shared_types::{Actor, OpId};
 
-use super::Of;
-use super::change::Change;
+use super::CurrentComputer;
+use super::change::ChangeContext;
 use super::operations::detail;
-use super::problem::{Body, Named, RouteError};
+use super::problem::{Body, PathParam, RouteError};
 use crate::open_computer::blocking;
 use computer::Caller;
 use computer::error::{ComputerError, ErrorCode};
@@ -21,21 +21,21 @@ use computer::protocol::{Answer, Request};
 
 /// Answers when the call is recorded; the command runs on.
 pub(super) async fn start(
-    desk: Of,
+    open_computer: CurrentComputer,
     Body(start): Body<StartCommand>,
 ) -> Result<Accepted<StartedCommand>, RouteError> {
-    let desk = desk.0;
+    let open_computer = open_computer.0;
     let (command, op) =
         (start.command.unwrap_or_else(ids::new_command), start.op.unwrap_or_else(ids::new_op));
     let caller = Caller::person(command, op, Actor::DESKTOP);
-    blocking(move || desk.commands().start(desk.computer(), caller, start.run)).await?;
+    blocking(move || open_computer.commands().start(open_computer.computer(), caller, start.run)).await?;
     Ok(Accepted(StartedCommand { op }))
 }
 
-pub(super) async fn list(desk: Of) -> Result<Json<Vec<OpenCommand>>, RouteError> {
-    let desk = desk.0;
+pub(super) async fn list(open_computer: CurrentComputer) -> Result<Json<Vec<OpenCommand>>, RouteError> {
+    let open_computer = open_computer.0;
     let open = blocking(move || {
-        Ok(desk.computer().writer().inspect(|view| {
+        Ok(open_computer.computer().writer().inspect(|view| {
             let one = |(op, call): (&OpId, &kernel::Call)| OpenCommand {
                 op: *op,
                 title: call.title.clone(),
@@ -51,10 +51,13 @@ pub(super) async fn list(desk: Of) -> Result<Json<Vec<OpenCommand>>, RouteError>
     Ok(Json(open.await?))
 }
 
-pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<OperationDetails>, RouteError> {
-    let desk = desk.0;
-    desk.caught_up().await;
-    let found = blocking(move || detail(&desk, op)).await?;
+pub(super) async fn show(
+    open_computer: CurrentComputer,
+    PathParam(op): PathParam<OpId>,
+) -> Result<Json<OperationDetails>, RouteError> {
+    let open_computer = open_computer.0;
+    open_computer.wait_until_projected().await;
+    let found = blocking(move || detail(&open_computer, op)).await?;
     if found.call.is_none() {
         return Err(
             ComputerError::new(ErrorCode::NotFound, format!("the operation {op} is no command")).into()
@@ -64,21 +67,21 @@ pub(super) async fn show(desk: Of, Named(op): Named<OpId>) -> Result<Json<Operat
 }
 
 pub(super) async fn accept(
-    change: Change,
-    Named(op): Named<OpId>,
+    change: ChangeContext,
+    PathParam(op): PathParam<OpId>,
 ) -> Result<Json<CommandResult>, RouteError> {
     settle(change, Request::Accept { call: op.to_string() }).await
 }
 
 pub(super) async fn discard(
-    change: Change,
-    Named(op): Named<OpId>,
+    change: ChangeContext,
+    PathParam(op): PathParam<OpId>,
 ) -> Result<Json<CommandResult>, RouteError> {
     settle(change, Request::Discard { call: op.to_string() }).await
 }
 
-async fn settle(change: Change, request: Request) -> Result<Json<CommandResult>, RouteError> {
-    let answered = match change.answer(request).await? {
+async fn settle(change: ChangeContext, request: Request) -> Result<Json<CommandResult>, RouteError> {
+    let answered = match change.send(request).await? {
         Answer::CommandResult(ran) => Ok(*ran),
         Answer::Failure(failure) => Err(failure),
         Answer::Progress { .. }
@@ -94,8 +97,11 @@ async fn settle(change: Change, request: Request) -> Result<Json<CommandResult>,
     Ok(Json(answered?))
 }
 
-pub(super) async fn stop(desk: Of, Named(op): Named<OpId>) -> Result<StatusCode, RouteError> {
-    let desk = desk.0;
-    blocking(move || desk.commands().stop(desk.computer(), op)).await?;
+pub(super) async fn stop(
+    open_computer: CurrentComputer,
+    PathParam(op): PathParam<OpId>,
+) -> Result<StatusCode, RouteError> {
+    let open_computer = open_computer.0;
+    blocking(move || open_computer.commands().stop(open_computer.computer(), op)).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -23,24 +23,24 @@ use shared_types::wire::ChangeResult;
 use shared_types::{ContentHash, FilePath, Seq};
 use tokio::sync::mpsc;
 
-use super::change::Change;
+use super::change::ChangeContext;
 use super::problem::{Params, RouteError};
-use super::{Of, problem};
+use super::{CurrentComputer, problem};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 
 const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
 /// Chunks of an upload that wait for the disk, and of a download that wait for the caller.
-const AHEAD: usize = 16;
+const QUEUED_CHUNKS: usize = 16;
 const CHUNK: usize = 64 << 10;
 /// What RFC 8187 has encoded in a name, and a little more.
-const NOT_IN_A_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+const ENCODED_IN_FILE_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// Which bytes.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct ContentQuery {
     /// A file; this or the hash must be there.
     path: Option<FilePath>,
     hash: Option<ContentHash>,
@@ -51,30 +51,31 @@ pub(super) struct Wanted {
 }
 
 pub(super) async fn read(
-    desk: Of,
+    open_computer: CurrentComputer,
     method: Method,
-    Params(wanted): Params<Wanted>,
+    Params(query): Params<ContentQuery>,
     headers: HeaderMap,
 ) -> Result<Response, RouteError> {
-    let desk = desk.0;
+    let open_computer = open_computer.0;
     let (hash, name) = {
-        let (desk, path, hash, at) = (desk.clone(), wanted.path.clone(), wanted.hash, wanted.at);
-        blocking(move || find(&desk, path, hash, at)).await?
+        let (open_computer, path, hash, at) =
+            (open_computer.clone(), query.path.clone(), query.hash, query.at);
+        blocking(move || find(&open_computer, path, hash, at)).await?
     };
     let tag = format!("\"{hash}\"");
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
     let size = {
-        let desk = desk.clone();
-        blocking(move || Ok(desk.computer().log().content_size(&hash)?)).await?
+        let open_computer = open_computer.clone();
+        blocking(move || Ok(open_computer.computer().log().content_size(&hash)?)).await?
     };
     // A range is of the version that the caller has, if they say which.
     let same = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
-    let part = match headers.get(header::RANGE).filter(|_| same).map(|range| part_of(range, size)) {
-        None | Some(Part::Whole) => None,
-        Some(Part::Range(range)) => Some(range),
-        Some(Part::Outside) => return Ok(outside(size)),
+    let part = match headers.get(header::RANGE).filter(|_| same).map(|range| requested_range(range, size)) {
+        None | Some(RequestedRange::Whole) => None,
+        Some(RequestedRange::Range(range)) => Some(range),
+        Some(RequestedRange::Unsatisfiable) => return Ok(range_not_satisfiable(size)),
     };
     let range = part.clone().unwrap_or(0..size);
     let (status, length) = if part.is_some() {
@@ -82,16 +83,16 @@ pub(super) async fn read(
     } else {
         (StatusCode::OK, size)
     };
-    let body = if method == Method::HEAD { Bytes::empty() } else { send(desk, hash, part).await? };
-    let attached = if wanted.download.unwrap_or_default() > 0 { "attachment" } else { "inline" };
+    let body = if method == Method::HEAD { Bytes::empty() } else { send(open_computer, hash, part).await? };
+    let attached = if query.download.unwrap_or_default() > 0 { "attachment" } else { "inline" };
     let plain: String =
         name.chars().map(|c| if c.is_ascii_graphic() && c != '"' && c != '\\' { c } else { '_' }).collect();
-    let encoded = utf8_percent_encode(&name, NOT_IN_A_NAME);
+    let encoded = utf8_percent_encode(&name, ENCODED_IN_FILE_NAMES);
     let mut fields = vec![
         (header::ETAG, tag),
         (HASH, hash.to_string()),
         (header::CONTENT_LENGTH, length.to_string()),
-        (header::CONTENT_TYPE, kind_of(&name).to_owned()),
+        (header::CONTENT_TYPE, content_type(&name).to_owned()),
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (header::CACHE_CONTROL, "private, no-cache".to_owned()),
@@ -114,42 +115,46 @@ pub(super) async fn read(
 }
 
 /// What a `Range` asks for.
-enum Part {
+enum RequestedRange {
     /// Everything, also where several parts are asked for: RFC 9110, 14.2 lets a server ignore them.
     Whole,
     Range(Range<u64>),
-    Outside,
+    Unsatisfiable,
 }
 
-fn part_of(range: &HeaderValue, size: u64) -> Part {
+fn requested_range(range: &HeaderValue, size: u64) -> RequestedRange {
     let Ok(parsed) = range.to_str().map_err(drop).and_then(|text| parse_range_header(text).map_err(drop))
     else {
-        return Part::Whole;
+        return RequestedRange::Whole;
     };
     match parsed.validate(size).as_deref() {
-        Ok([one]) => Part::Range(*one.start()..*one.end() + 1),
-        Ok(_) => Part::Whole,
-        Err(_) => Part::Outside,
+        Ok([one]) => RequestedRange::Range(*one.start()..*one.end() + 1),
+        Ok(_) => RequestedRange::Whole,
+        Err(_) => RequestedRange::Unsatisfiable,
     }
 }
 
-fn outside(size: u64) -> Response {
+fn range_not_satisfiable(size: u64) -> Response {
     let detail = format!("the file has {size} bytes, and none of those were asked for");
     let refusal = RouteError::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
     ([(header::CONTENT_RANGE, format!("bytes */{size}"))], refusal).into_response()
 }
 
 /// A content, or a part of it, as it is read. Bytes that turn out to be damaged end the connection before their last.
-async fn send(desk: OpenComputer, hash: ContentHash, part: Option<Range<u64>>) -> Result<Bytes, RouteError> {
+async fn send(
+    open_computer: OpenComputer,
+    hash: ContentHash,
+    part: Option<Range<u64>>,
+) -> Result<Bytes, RouteError> {
     let mut reader = blocking(move || {
-        let log = desk.computer().log();
+        let log = open_computer.computer().log();
         Ok(match part {
             Some(range) => log.content_range(&hash, range)?,
             None => log.content(&hash)?,
         })
     })
     .await?;
-    let (chunks, sent) = mpsc::channel(AHEAD);
+    let (chunks, sent) = mpsc::channel(QUEUED_CHUNKS);
     tokio::task::spawn_blocking(move || {
         loop {
             let mut chunk = vec![0; CHUNK];
@@ -168,7 +173,7 @@ async fn send(desk: OpenComputer, hash: ContentHash, part: Option<Range<u64>>) -
 }
 
 fn find(
-    desk: &OpenComputer,
+    open_computer: &OpenComputer,
     path: Option<FilePath>,
     hash: Option<ContentHash>,
     at: Option<Seq>,
@@ -180,7 +185,7 @@ fn find(
     let Some(path) = path else {
         return Err(ComputerError::new(ErrorCode::BadRequest, "say which: path=… or hash=…"));
     };
-    let computer = desk.computer();
+    let computer = open_computer.computer();
     let wanted = path.clone();
     let node = match at {
         None => computer.writer().inspect(move |view| view.files.get(&wanted).cloned())?,
@@ -196,7 +201,7 @@ fn find(
 }
 
 /// The type of a file by its name. What a browser could run or navigate to is plain text.
-fn kind_of(name: &str) -> &'static str {
+fn content_type(name: &str) -> &'static str {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {
         "png" => "image/png",
@@ -222,7 +227,7 @@ fn kind_of(name: &str) -> &'static str {
 /// Where the bytes go, and what the caller believes to be there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Place {
+pub(super) struct WriteQuery {
     path: FilePath,
     /// `any`, `absent`, or the hash of what the caller saw.
     #[schemars(regex(pattern = "^(any|absent|[0-9a-f]{64})$"))]
@@ -230,11 +235,11 @@ pub(super) struct Place {
 }
 
 pub(super) async fn write(
-    change: Change,
-    Params(paths): Params<Place>,
+    change: ChangeContext,
+    Params(query): Params<WriteQuery>,
     body: Bytes,
 ) -> Result<Json<ChangeResult>, RouteError> {
-    let base = match paths.base.as_deref() {
+    let base = match query.base.as_deref() {
         None | Some("any") => Base::Any,
         Some("absent") => Base::Absent,
         Some(hash) => Base::Content(hash.parse().map_err(|_| {
@@ -242,10 +247,10 @@ pub(super) async fn write(
             RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
         })?),
     };
-    let path = paths.path.clone();
-    let request = Request::Write { path: paths.path, mode: None, base };
+    let path = query.path.clone();
+    let request = Request::Write { path: query.path, mode: None, base };
     let envelope = change.envelope(request);
-    let (chunks, received) = mpsc::channel(AHEAD);
+    let (chunks, received) = mpsc::channel(QUEUED_CHUNKS);
     let expected = body.size_hint().exact();
     let receiving = tokio::spawn(receive(body, chunks));
     let computer = std::sync::Arc::clone(change.computer.computer());

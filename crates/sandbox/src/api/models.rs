@@ -9,8 +9,8 @@ use serde::Deserialize;
 use shared_types::payload::run::Budget;
 use shared_types::wire::{LocalModelLine, ModelList, ModelTestResult, RoleLine, RunCost};
 
-use super::Of;
-use super::problem::{Named, RouteError};
+use super::CurrentComputer;
+use super::problem::{PathParam, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use agent_host::agent_services::model_lines;
 use computer::error::{ComputerError, ErrorCode};
@@ -23,13 +23,13 @@ pub(super) struct ModelName {
     name: String,
 }
 
-pub(super) async fn list(desk: Of) -> Result<Json<ModelList>, RouteError> {
-    let desk = desk.0;
-    Ok(Json(blocking(move || listed(&desk)).await?))
+pub(super) async fn list(open_computer: CurrentComputer) -> Result<Json<ModelList>, RouteError> {
+    let open_computer = open_computer.0;
+    Ok(Json(blocking(move || listed(&open_computer)).await?))
 }
 
-fn listed(desk: &OpenComputer) -> Result<ModelList, ComputerError> {
-    let (gateway, computer) = (desk.gateway(), desk.computer());
+fn listed(open_computer: &OpenComputer) -> Result<ModelList, ComputerError> {
+    let (gateway, computer) = (open_computer.gateway(), open_computer.computer());
     let catalog = gateway.catalog();
     let now = ids::now();
     let roles: Vec<String> = catalog.roles.keys().cloned().collect();
@@ -48,7 +48,7 @@ fn listed(desk: &OpenComputer) -> Result<ModelList, ComputerError> {
     Ok(ModelList {
         models: model_lines(gateway),
         roles: roles.collect(),
-        local: desk.local().map(|local| local.line()),
+        local: open_computer.local_model().map(|local| local.line()),
         budget: budget.unwrap_or(DEFAULT_BUDGET),
         daily: daily.unwrap_or_default(),
         today: RunCost {
@@ -62,11 +62,11 @@ fn listed(desk: &OpenComputer) -> Result<ModelList, ComputerError> {
 
 /// Asks a model for a word.
 pub(super) async fn test(
-    desk: Of,
-    Named(model): Named<ModelName>,
+    open_computer: CurrentComputer,
+    PathParam(model): PathParam<ModelName>,
 ) -> Result<Json<ModelTestResult>, RouteError> {
     let started = std::time::Instant::now();
-    let tried = desk.gateway().test(&model.name).await;
+    let tried = open_computer.gateway().test(&model.name).await;
     let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(Json(match tried {
         Ok(turn) => {
@@ -79,22 +79,22 @@ pub(super) async fn test(
 }
 
 /// The person agrees that the weights are fetched.
-pub(super) async fn fetch(desk: Of) -> Result<Json<LocalModelLine>, RouteError> {
-    let local = desk.local().ok_or_else(none)?;
+pub(super) async fn fetch(open_computer: CurrentComputer) -> Result<Json<LocalModelLine>, RouteError> {
+    let local = open_computer.local_model().ok_or_else(none)?;
     local.fetch();
     Ok(Json(local.line()))
 }
 
 /// The person does not want them.
-pub(super) async fn decline(desk: Of) -> Result<Json<LocalModelLine>, RouteError> {
-    let local = Arc::clone(desk.local().ok_or_else(none)?);
+pub(super) async fn decline(open_computer: CurrentComputer) -> Result<Json<LocalModelLine>, RouteError> {
+    let local = Arc::clone(open_computer.local_model().ok_or_else(none)?);
     let declined = move || local.decline().map(|()| local.line());
     Ok(Json(blocking(declined).await?))
 }
 
 /// Ends the fetching of the weights, or the model itself.
-pub(super) async fn stop(desk: Of) -> Result<StatusCode, RouteError> {
-    desk.local().ok_or_else(none)?.stop();
+pub(super) async fn stop(open_computer: CurrentComputer) -> Result<StatusCode, RouteError> {
+    open_computer.local_model().ok_or_else(none)?.stop();
     Ok(StatusCode::NO_CONTENT)
 }
 

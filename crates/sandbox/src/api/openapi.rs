@@ -13,10 +13,10 @@ const PREFIX: &str = "/api/v1/";
 
 /// Describes the routes of the interface; the page and its files are none.
 pub fn document(routes: &[Route]) -> Value {
-    let mut writer = Writer::new();
+    let mut builder = DocumentBuilder::new();
     let mut paths: Map<String, Value> = Map::new();
     for route in routes.iter().filter(|route| is_interface(route)) {
-        let operation = writer.operation(route);
+        let operation = builder.operation(route);
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
         methods[route.method.as_str().to_ascii_lowercase()] = operation;
     }
@@ -31,10 +31,10 @@ pub fn document(routes: &[Route]) -> Value {
         "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
-            "schemas": writer.given.take_definitions(true),
+            "schemas": builder.outputs.take_definitions(true),
             "responses": { "Problem": {
                 "description": "Why it was not done",
-                "content": { "application/problem+json": { "schema": writer.problem } },
+                "content": { "application/problem+json": { "schema": builder.problem } },
             } },
             "securitySchemes": {
                 "session": {
@@ -52,7 +52,7 @@ pub fn document(routes: &[Route]) -> Value {
             },
         },
     });
-    bound(&mut document);
+    add_maximums(&mut document);
     merge_equal_positions(&mut document);
     document
 }
@@ -62,20 +62,20 @@ pub fn is_interface(route: &Route) -> bool {
     route.path != "/" && !route.path.contains("{*")
 }
 
-struct Writer {
-    taken: SchemaGenerator,
-    given: SchemaGenerator,
+struct DocumentBuilder {
+    inputs: SchemaGenerator,
+    outputs: SchemaGenerator,
     problem: Value,
 }
 
-impl Writer {
+impl DocumentBuilder {
     fn new() -> Self {
         let inline = |settings: &mut SchemaSettings| settings.inline_subschemas = true;
         let shared = |settings: &mut SchemaSettings| settings.definitions_path = "/components/schemas".into();
-        let taken = SchemaSettings::draft2020_12().with(inline).into_generator();
-        let mut given = SchemaSettings::draft2020_12().with(shared).for_serialize().into_generator();
-        let problem = given.subschema_for::<Problem>().to_value();
-        Self { taken, given, problem }
+        let inputs = SchemaSettings::draft2020_12().with(inline).into_generator();
+        let mut outputs = SchemaSettings::draft2020_12().with(shared).for_serialize().into_generator();
+        let problem = outputs.subschema_for::<Problem>().to_value();
+        Self { inputs, outputs, problem }
     }
 
     fn operation(&mut self, route: &Route) -> Value {
@@ -88,7 +88,7 @@ impl Writer {
             "summary": route.description.summary,
             "tags": [tag],
             "security": security(route.access),
-            "x-access": caller(route.access),
+            "x-access": access_name(route.access),
             "responses": self.responses(route.description.response),
         });
         let parameters = self.parameters(route);
@@ -98,7 +98,7 @@ impl Writer {
         match route.description.body {
             BodyKind::Empty => {}
             BodyKind::Json(shape) => {
-                let schema = self.taken(shape);
+                let schema = self.input_schema(shape);
                 operation["requestBody"] =
                     json!({ "required": true, "content": { "application/json": { "schema": schema } } });
             }
@@ -108,22 +108,22 @@ impl Writer {
         }
         if matches!(route.description.response, ResponseKind::WebSocket) {
             operation["x-messages"] = json!({
-                "from_server": self.given.subschema_for::<FromServer>(),
-                "from_client": self.given.subschema_for::<FromClient>(),
+                "from_server": self.outputs.subschema_for::<FromServer>(),
+                "from_client": self.outputs.subschema_for::<FromClient>(),
             });
         }
         operation
     }
 
-    fn taken(&mut self, shape: SchemaFn) -> Value {
-        shape(&mut self.taken).to_value()
+    fn input_schema(&mut self, shape: SchemaFn) -> Value {
+        shape(&mut self.inputs).to_value()
     }
 
     fn parameters(&mut self, route: &Route) -> Vec<Value> {
         let mut parameters = Vec::new();
         let name = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
         if let (Some((name, _)), Some(shape)) = (name, route.description.path) {
-            let schema = self.taken(shape);
+            let schema = self.input_schema(shape);
             let in_path = |name: &str, schema: &Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
             match schema["properties"].as_object() {
                 Some(several) => {
@@ -132,7 +132,7 @@ impl Writer {
                 None => parameters.push(in_path(name, &schema)),
             }
         }
-        let query = route.description.query.map(|shape| self.taken(shape)).unwrap_or_default();
+        let query = route.description.query.map(|shape| self.input_schema(shape)).unwrap_or_default();
         let required = query["required"].as_array().cloned().unwrap_or_default();
         for (name, schema) in query["properties"].as_object().into_iter().flatten() {
             let required = required.iter().any(|field| field == name);
@@ -160,10 +160,11 @@ impl Writer {
         let mut responses = match answer {
             ResponseKind::Empty => json!({ "204": { "description": "Done" } }),
             ResponseKind::Json(shape) => {
-                done(json!({ "application/json": { "schema": shape(&mut self.given).to_value() } }))
+                done(json!({ "application/json": { "schema": shape(&mut self.outputs).to_value() } }))
             }
             ResponseKind::Accepted(shape) => {
-                let content = json!({ "application/json": { "schema": shape(&mut self.given).to_value() } });
+                let content =
+                    json!({ "application/json": { "schema": shape(&mut self.outputs).to_value() } });
                 json!({ "202": { "description": "Begun", "content": content } })
             }
             ResponseKind::Bytes(kind) => done(json!({ kind: {} })),
@@ -190,7 +191,7 @@ fn security(access: Access) -> Value {
     }
 }
 
-fn caller(access: Access) -> Value {
+fn access_name(access: Access) -> Value {
     match access {
         Access::Anyone => json!("anyone"),
         Access::Owner => json!("owner"),
@@ -220,7 +221,7 @@ fn without_null(mut schema: Value) -> Value {
 }
 
 /// Writes out the largest number of each format.
-fn bound(value: &mut Value) {
+fn add_maximums(value: &mut Value) {
     let largest = match value.get("format").and_then(Value::as_str) {
         Some("uint32") => Some(u64::from(u32::MAX)),
         Some("uint64") => Some(u64::MAX),
@@ -234,8 +235,8 @@ fn bound(value: &mut Value) {
         value["maximum"] = i32::MAX.into();
     }
     match value {
-        Value::Object(fields) => fields.values_mut().for_each(bound),
-        Value::Array(items) => items.iter_mut().for_each(bound),
+        Value::Object(fields) => fields.values_mut().for_each(add_maximums),
+        Value::Array(items) => items.iter_mut().for_each(add_maximums),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

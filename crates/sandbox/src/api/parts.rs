@@ -3,8 +3,8 @@
 use axum::Json;
 use shared_types::wire::PartsReport;
 
-use super::Of;
+use super::CurrentComputer;
 
-pub(super) async fn list(computer: Of) -> Json<PartsReport> {
+pub(super) async fn list(computer: CurrentComputer) -> Json<PartsReport> {
     Json(computer.parts().await)
 }

@@ -65,11 +65,12 @@ pub(super) fn stale(detail: String, current: Option<ContentHash>) -> RouteError 
 }
 
 /// A failure with the text of both sides of its conflicts.
-pub(super) fn with_sides(desk: &OpenComputer, failure: ComputerError) -> RouteError {
-    let clashes = failure.conflicts.iter().map(|conflict| clash(&**desk.computer().log(), conflict));
-    let clashes = clashes.collect();
+pub(super) fn with_conflicts(open_computer: &OpenComputer, failure: ComputerError) -> RouteError {
+    let conflicts =
+        failure.conflicts.iter().map(|conflict| conflict_view(&**open_computer.computer().log(), conflict));
+    let conflicts = conflicts.collect();
     let mut refusal = RouteError::from(failure);
-    refusal.0.problem.conflicts = clashes;
+    refusal.0.problem.conflicts = conflicts;
     refusal
 }
 
@@ -83,7 +84,7 @@ pub(super) fn broken_body(error: axum::Error) -> RouteError {
     }
 }
 
-fn clash(log: &dyn EventLog, conflict: &Conflict) -> ConflictView {
+fn conflict_view(log: &dyn EventLog, conflict: &Conflict) -> ConflictView {
     let text = |state: &ConflictSide| match state {
         ConflictSide::Absent => None,
         ConflictSide::File(FileNode::File { hash, size, .. }) if *size <= SIDE_LIMIT => {
@@ -158,15 +159,15 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 
 /// A part of the path, likewise.
 #[derive(Debug)]
-pub struct Named<T>(pub T);
+pub struct PathParam<T>(pub T);
 
-impl<T: JsonSchema> DescribedExtractor for Named<T> {
+impl<T: JsonSchema> DescribedExtractor for PathParam<T> {
     fn describe(description: &mut RouteDescription) {
         description.path = Some(SchemaGenerator::subschema_for::<T>);
     }
 }
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParam<T> {
     type Rejection = RouteError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RouteError> {

@@ -12,15 +12,15 @@ use shared_types::{Seq, StoredEvent};
 use tokio::sync::watch;
 
 /// Events that are kept ready, and how much text of them.
-const EVENTS: usize = 1024;
-const BYTES: usize = 4 << 20;
+const MAX_EVENTS: usize = 1024;
+const MAX_BYTES: usize = 4 << 20;
 /// Events that a tab is handed at once.
 const CHUNK: usize = 256;
 
 /// The newest events, and how far everything is.
 #[derive(Debug)]
 pub struct EventBus {
-    newest: Mutex<Newest>,
+    newest: Mutex<EventBuffer>,
     head: watch::Sender<Seq>,
     /// The newest event of a run.
     runs: watch::Sender<Seq>,
@@ -28,7 +28,7 @@ pub struct EventBus {
 }
 
 #[derive(Debug, Default)]
-struct Newest {
+struct EventBuffer {
     events: VecDeque<(Seq, Arc<str>)>,
     bytes: usize,
 }
@@ -64,7 +64,7 @@ impl EventBus {
         self.projected.send_if_modified(|known| std::mem::replace(known, seq.max(*known)) != seq);
     }
 
-    fn newest(&self) -> MutexGuard<'_, Newest> {
+    fn newest(&self) -> MutexGuard<'_, EventBuffer> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl EventBus {
         for (seq, text) in read {
             newest.bytes += text.len();
             newest.events.push_back((seq, text));
-            while newest.events.len() > EVENTS || newest.bytes > BYTES {
+            while newest.events.len() > MAX_EVENTS || newest.bytes > MAX_BYTES {
                 let Some((_, old)) = newest.events.pop_front() else { break };
                 newest.bytes -= old.len();
             }

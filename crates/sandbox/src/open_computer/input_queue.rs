@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::process::{Control, Size};
+use super::process::{ProcessControl, Size};
 
 /// Bytes that may wait. A message of a tab is a quarter of this at most.
 const CAPACITY: usize = 1 << 20;
 /// How long a tab waits for room before its input is refused.
-const PATIENCE: Duration = Duration::from_secs(2);
+const INPUT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The program has not read what was typed before, so this was not taken.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) struct Full;
 /// The input of one terminal, in order; of several sizes only the newest is told.
 #[derive(Debug, Default)]
 pub(super) struct InputQueue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Wakes the thread.
     added: Condvar,
     /// Wakes tabs that wait for room.
@@ -32,7 +32,7 @@ pub(super) struct InputQueue {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     bytes: VecDeque<u8>,
     size: Option<Size>,
     closed: bool,
@@ -42,7 +42,7 @@ impl InputQueue {
     /// Starts the thread. It ends after [`close`](Self::close), as soon as a write under way returns.
     pub(super) fn start(
         input: Box<dyn Write + Send>,
-        control: Arc<dyn Control>,
+        control: Arc<dyn ProcessControl>,
     ) -> std::io::Result<Arc<Self>> {
         let queue = Arc::new(Self::default());
         let own = Arc::clone(&queue);
@@ -52,13 +52,14 @@ impl InputQueue {
         Ok(queue)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_to(&self, mut input: Box<dyn Write + Send>, control: &dyn Control) {
+    fn write_to(&self, mut input: Box<dyn Write + Send>, control: &dyn ProcessControl) {
         loop {
-            let idle = |state: &mut State| !state.closed && state.size.is_none() && state.bytes.is_empty();
+            let idle =
+                |state: &mut QueueState| !state.closed && state.size.is_none() && state.bytes.is_empty();
             let waited = self.added.wait_while(self.state(), idle);
             let mut state = waited.unwrap_or_else(PoisonError::into_inner);
             if state.closed {
@@ -81,7 +82,7 @@ impl InputQueue {
 
     /// Takes typed bytes, all or none. Waits a little for room.
     pub(super) async fn push(&self, bytes: &[u8]) -> Result<(), Full> {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + INPUT_TIMEOUT;
         loop {
             // Made before the look, so that room that comes right after it is not missed.
             let taken = self.taken.notified();
@@ -142,7 +143,7 @@ mod tests {
     #[derive(Default)]
     struct Sizes(Mutex<Vec<Size>>);
 
-    impl Control for Sizes {
+    impl ProcessControl for Sizes {
         fn resize(&self, size: Size) -> io::Result<()> {
             self.0.lock().unwrap().push(size);
             Ok(())
@@ -173,8 +174,8 @@ mod tests {
     async fn only_the_newest_size_is_told() {
         let (read, gate) = mpsc::channel();
         let sizes = Arc::new(Sizes::default());
-        let queue =
-            InputQueue::start(Box::new(Stalled(gate)), Arc::clone(&sizes) as Arc<dyn Control>).unwrap();
+        let queue = InputQueue::start(Box::new(Stalled(gate)), Arc::clone(&sizes) as Arc<dyn ProcessControl>)
+            .unwrap();
         queue.push(b"x").await.unwrap();
         let last = Size { columns: 100, rows: 40 };
         // While the thread waits for the program, nobody who resizes does.

@@ -13,12 +13,12 @@ const PREFIX: &[u8] = b"\x1b]133;";
 
 /// Finds marks in output that comes in pieces, wherever those are cut.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub(super) struct MarkParser {
     /// How much of the prefix was there at the end of the last piece.
     matched: usize,
 }
 
-impl Marks {
+impl MarkParser {
     /// The marks that are complete with this piece, in order.
     pub(super) fn find(&mut self, piece: &[u8]) -> impl Iterator<Item = Mark> {
         piece.iter().filter_map(|byte| self.feed(*byte))
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn find(pieces: &[&[u8]]) -> Vec<Mark> {
-        let mut marks = Marks::default();
+        let mut marks = MarkParser::default();
         pieces.iter().flat_map(|piece| marks.find(piece).collect::<Vec<_>>()).collect()
     }
 

@@ -13,27 +13,27 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Shared, blocking};
+use super::{PartsContext, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::socket::{self, Holder};
 
 /// The projector rests this many times as long as it took to catch up, so that events in quick succession are taken
 /// together; but no longer than this.
-const REST: u32 = 3;
-const LONGEST_REST: Duration = Duration::from_millis(20);
+const REST_FACTOR: u32 = 3;
+const MAX_REST: Duration = Duration::from_millis(20);
 /// After this long without an event the caches of the read models are given up.
-const QUIET: Duration = Duration::from_secs(3);
+const CACHE_IDLE_TIME: Duration = Duration::from_secs(3);
 /// After an error the projector tries again after this time.
 const RETRY: Duration = Duration::from_millis(500);
 /// Callers over the socket that are answered at once; more wait.
-const CALLERS: usize = 128;
+const MAX_CALLERS: usize = 128;
 /// When the computer is closed, callers have this long to finish sending their request.
-const GRACE: Duration = Duration::from_secs(2);
+const CLOSE_GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// After an error of `accept`, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(5);
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Starts every part of an open computer.
-pub(super) fn start_all(shared: &Arc<Shared>) {
+pub(super) fn start_all(shared: &Arc<PartsContext>) {
     start(shared, PartKind::Log, watch_log);
     start(shared, PartKind::EventBus, fill_bus);
     start(shared, PartKind::Projector, project);
@@ -42,8 +42,11 @@ pub(super) fn start_all(shared: &Arc<Shared>) {
     start(shared, PartKind::Agents, follow_runs);
 }
 
-fn start<F>(shared: &Arc<Shared>, kind: PartKind, part: impl Fn(Arc<Shared>) -> F + Send + Sync + 'static)
-where
+fn start<F>(
+    shared: &Arc<PartsContext>,
+    kind: PartKind,
+    part: impl Fn(Arc<PartsContext>) -> F + Send + Sync + 'static,
+) where
     F: Future<Output = Result<(), ComputerError>> + Send + 'static,
 {
     let supervisor = shared.parts.clone();
@@ -61,7 +64,7 @@ where
 }
 
 /// Waits until the writer fails, or the computer is closed.
-async fn watch_log(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn watch_log(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let failed = Arc::new(Notify::new());
     let notify = Arc::clone(&failed);
     shared.computer.on_writer_failure(move || notify.notify_one());
@@ -72,7 +75,7 @@ async fn watch_log(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Reads new events once, for all tabs.
-async fn fill_bus(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn fill_bus(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let mut head = shared.head.subscribe();
     head.mark_changed();
     loop {
@@ -86,7 +89,7 @@ async fn fill_bus(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Brings lists, search and files up to date, and makes checkpoints that are due.
-async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn project(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let mut head = shared.head.subscribe();
     head.mark_changed();
     let mut known: Vec<String> = Vec::new();
@@ -116,7 +119,7 @@ async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
                 sleep(RETRY).await;
             }
         }
-        let rested = Instant::now() + (begun.elapsed() * REST).min(LONGEST_REST);
+        let rested = Instant::now() + (begun.elapsed() * REST_FACTOR).min(MAX_REST);
         tokio::select! {
             () = shared.closed() => return Ok(()),
             _ = head.changed() => sleep_until(rested).await,
@@ -127,8 +130,8 @@ async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Gives back the memory of the read models' caches after a while, and never returns.
-async fn release_memory_when_quiet(shared: &Arc<Shared>) {
-    sleep(QUIET).await;
+async fn release_memory_when_quiet(shared: &Arc<PartsContext>) {
+    sleep(CACHE_IDLE_TIME).await;
     let same = Arc::clone(shared);
     let _ = blocking(move || {
         same.computer.projector().views().release_memory();
@@ -147,7 +150,7 @@ async fn wait(time: Option<Duration>) {
 }
 
 /// Records what other programs do to the files.
-async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn record_edits(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let same = Arc::clone(&shared);
     let watch = blocking(move || {
         let paths = &same.computer.paths;
@@ -159,7 +162,7 @@ async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
     })
     .await?;
     // From here on requests need not look for edits themselves, until this part ends or fails.
-    let _watched = Watched::set(&shared);
+    let _watched = WatchedGuard::set(&shared);
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
     watch.on_change(move || notify.notify_one());
@@ -184,24 +187,24 @@ async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Says that a watcher runs, until it is dropped.
-struct Watched(Arc<Shared>);
+struct WatchedGuard(Arc<PartsContext>);
 
-impl Watched {
-    fn set(shared: &Arc<Shared>) -> Self {
+impl WatchedGuard {
+    fn set(shared: &Arc<PartsContext>) -> Self {
         shared.computer.set_watched(true);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedGuard {
     fn drop(&mut self) {
         self.0.computer.set_watched(false);
     }
 }
 
 /// Records the gathered edits if they are complete; otherwise returns how long to wait.
-fn record_once(shared: &Shared, watch: &Watch) -> Option<Duration> {
-    let extent = match watch.poll(&|gathered| shared.activity.settle(gathered)) {
+fn record_once(shared: &PartsContext, watch: &Watch) -> Option<Duration> {
+    let extent = match watch.poll(&|gathered| shared.activity.capture_delay(gathered)) {
         Polled::Wait(left) => return Some(left),
         Polled::Changed(Touched::Nothing) => return None,
         Polled::Changed(Touched::Paths(paths)) => Extent::Paths(paths),
@@ -220,7 +223,7 @@ fn record_once(shared: &Shared, watch: &Watch) -> Option<Duration> {
 }
 
 /// Serves the command line over `.choir/choir.sock`.
-async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn serve_socket(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let paths = shared.computer.paths.clone();
     let listener = socket::bind(&paths)?;
     listener.set_nonblocking(true)?;
@@ -236,7 +239,7 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
     loop {
         while callers.try_join_next().is_some() {}
         streams.retain(|stream| stream.strong_count() > 0);
-        if callers.len() >= CALLERS {
+        if callers.len() >= MAX_CALLERS {
             callers.join_next().await;
         }
         let accepted = tokio::select! {
@@ -246,7 +249,7 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
         let stream = match accepted.and_then(|(stream, _)| stream.into_std()) {
             Ok(stream) => stream,
             Err(_) => {
-                sleep(PAUSE).await;
+                sleep(ACCEPT_RETRY_PAUSE).await;
                 continue;
             }
         };
@@ -259,7 +262,7 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
     // New callers do not find the socket any more, and those under way are answered.
     socket::remove(&paths)?;
     let all = async { while callers.join_next().await.is_some() {} };
-    if tokio::time::timeout(GRACE, all).await.is_err() {
+    if tokio::time::timeout(CLOSE_GRACE_PERIOD, all).await.is_err() {
         // One that has not sent all of its request by now is not waited for; an answer still goes out.
         for stream in streams.iter().filter_map(Weak::upgrade) {
             let _ = stream.shutdown(std::net::Shutdown::Read);
@@ -270,7 +273,7 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Starts runs of agents, each as a part of its own, and sends them their events.
-async fn follow_runs(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn follow_runs(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let start = |run| {
         let host = Arc::clone(&shared.runs);
         shared.parts.start(PartKind::Run, Some(shared_types::RunId::to_string(&run)), move || {

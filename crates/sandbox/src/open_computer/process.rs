@@ -16,7 +16,7 @@ pub struct Process {
     pub output: Box<dyn Read + Send>,
     /// What it is typed.
     pub input: Box<dyn Write + Send>,
-    pub control: Arc<dyn Control>,
+    pub control: Arc<dyn ProcessControl>,
     /// Waits for its end and says its exit code, if it has one. Called once the output is over.
     pub wait: Box<dyn FnOnce() -> Option<i32> + Send>,
 }
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Process {
 }
 
 /// What can be done to a process from outside, by several threads at once.
-pub trait Control: Send + Sync {
+pub trait ProcessControl: Send + Sync {
     /// Tells it the size of its screen. May wait for a program that does not read.
     fn resize(&self, size: Size) -> io::Result<()>;
 

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use shared_types::wire::{self, PartKind, TerminalKind};
 use shared_types::{TerminalId, Timestamp};
 
-use super::activity::{Activity, Presence};
+use super::activity::{ActiveTerminal, TerminalActivity};
 use super::input_queue::{Full, InputQueue};
-use super::marks::Marks;
-use super::process::{Control, Process, Size};
-use crate::supervision::Parts;
+use super::marks::MarkParser;
+use super::process::{Process, ProcessControl, Size};
+use crate::supervision::PartSupervisor;
 use computer::ids;
 use computer::output_feed::{Attachment, Backpressure, OutputFeed};
 
@@ -20,7 +20,7 @@ pub(super) struct Terminal {
     pub(super) kind: TerminalKind,
     started: Timestamp,
     input: Arc<InputQueue>,
-    control: Arc<dyn Control>,
+    control: Arc<dyn ProcessControl>,
     size: Mutex<Size>,
     feed: Arc<OutputFeed>,
 }
@@ -37,8 +37,8 @@ impl Terminal {
         kind: TerminalKind,
         process: Process,
         size: Size,
-        activity: &Arc<Activity>,
-        parts: &Parts,
+        activity: &Arc<TerminalActivity>,
+        parts: &PartSupervisor,
     ) -> io::Result<Arc<Self>> {
         let Process { output, input, control, wait } = process;
         let terminal = Arc::new(Self {
@@ -50,11 +50,11 @@ impl Terminal {
             feed: OutputFeed::new(ids::new_terminal(), Backpressure::WaitForTabs),
         });
         let (feed, input) = (Arc::clone(&terminal.feed), Arc::clone(&terminal.input));
-        let presence = activity.enter();
-        let running = parts.enter(PartKind::Terminal, terminal.id().to_string());
+        let active = activity.register();
+        let running = parts.guard(PartKind::Terminal, terminal.id().to_string());
         std::thread::Builder::new().name("terminal".into()).spawn(move || {
             let _running = running;
-            read(output, &feed, presence);
+            read(output, &feed, active);
             feed.end(wait());
             input.close();
         })?;
@@ -94,9 +94,9 @@ impl Terminal {
     }
 }
 
-fn read(mut output: Box<dyn Read + Send>, feed: &OutputFeed, mut presence: Presence) {
+fn read(mut output: Box<dyn Read + Send>, feed: &OutputFeed, mut active: ActiveTerminal) {
     let mut buffer = [0; 8192];
-    let mut marks = Marks::default();
+    let mut marks = MarkParser::default();
     loop {
         let count = match output.read(&mut buffer) {
             Ok(0) => return,
@@ -105,7 +105,7 @@ fn read(mut output: Box<dyn Read + Send>, feed: &OutputFeed, mut presence: Prese
             // The shell's side is closed.
             Err(_) => return,
         };
-        marks.find(&buffer[..count]).for_each(|mark| presence.tell(mark));
+        marks.find(&buffer[..count]).for_each(|mark| active.on_mark(mark));
         feed.add(&buffer[..count]);
     }
 }

@@ -28,17 +28,17 @@ pub struct CommandLineSettings {
     pub public_url: Option<Url>,
 }
 
-const LISTEN: &str = "CHOIR_LISTEN";
-const ITS_PORT: &str = "CHOIR_PORT";
-const PUBLIC_URL: &str = "CHOIR_PUBLIC_URL";
+const LISTEN_VARIABLE: &str = "CHOIR_LISTEN";
+const PORT_VARIABLE: &str = "CHOIR_PORT";
+const PUBLIC_URL_VARIABLE: &str = "CHOIR_PUBLIC_URL";
 
 impl CommandLineSettings {
     /// What the environment says.
     pub fn in_variables() -> Result<Self, ComputerError> {
         Ok(Self {
-            listen: variable(LISTEN, "an address such as 127.0.0.1")?,
-            port: variable(ITS_PORT, "a port from 0 to 65535")?,
-            public_url: variable(PUBLIC_URL, "an address such as https://choir.example.org")?,
+            listen: variable(LISTEN_VARIABLE, "an address such as 127.0.0.1")?,
+            port: variable(PORT_VARIABLE, "a port from 0 to 65535")?,
+            public_url: variable(PUBLIC_URL_VARIABLE, "an address such as https://choir.example.org")?,
         })
     }
 }
@@ -51,8 +51,8 @@ fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, ComputerE
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct File {
-    server: Server,
+struct ConfigFile {
+    server: ServerSection,
     models: Option<toml::Table>,
     web: WebSection,
     telemetry: Option<TelemetryConfig>,
@@ -73,10 +73,10 @@ struct WebSection {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Server {
+struct ServerSection {
     listen: Option<SocketAddr>,
     public_url: Option<Url>,
-    tls: Option<Certificate>,
+    tls: Option<TlsSection>,
     trusted_proxies: Option<Vec<String>>,
     cors: Option<Vec<String>>,
     /// In seconds; 0 turns it off.
@@ -85,40 +85,49 @@ struct Server {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Certificate {
+struct TlsSection {
     #[serde(alias = "cert")]
     certificate: PathBuf,
     key: PathBuf,
 }
 
 /// How the server of a data folder is to listen, and what it is to do.
-pub fn machine_config(data: PathBuf, said: &CommandLineSettings) -> Result<MachineConfig, ComputerError> {
+pub fn machine_config(
+    data: PathBuf,
+    overrides: &CommandLineSettings,
+) -> Result<MachineConfig, ComputerError> {
     let (file, path) = read(&data)?;
-    let config = file.server.resolve(&path, data, said)?;
+    let config = file.server.resolve(&path, data, overrides)?;
     let services = Services { search: file.web.search, telemetry: file.telemetry };
     Ok(MachineConfig { models: file.models, services, mcp: file.mcp, rules: file.rules, ..config })
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
 pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<SettingLine>), ComputerError> {
-    let said = CommandLineSettings::in_variables()?;
+    let overrides = CommandLineSettings::in_variables()?;
     let (file, path) = read(data)?;
     let from =
         |in_file: bool| if in_file { SettingSource::File(path.clone()) } else { SettingSource::Default };
-    let first = |variables: &[(&str, bool)], in_file: bool| match variables.iter().find(|(_, said)| *said) {
+    let first = |variables: &[(&str, bool)], in_file: bool| match variables
+        .iter()
+        .find(|(_, overrides)| *overrides)
+    {
         Some((name, _)) => SettingSource::Variable((*name).to_owned()),
         None => from(in_file),
     };
     let server = &file.server;
     let origins = [
-        first(&[(LISTEN, said.listen.is_some()), (ITS_PORT, said.port.is_some())], server.listen.is_some()),
-        first(&[(PUBLIC_URL, said.public_url.is_some())], server.public_url.is_some()),
+        first(
+            &[(LISTEN_VARIABLE, overrides.listen.is_some()), (PORT_VARIABLE, overrides.port.is_some())],
+            server.listen.is_some(),
+        ),
+        first(&[(PUBLIC_URL_VARIABLE, overrides.public_url.is_some())], server.public_url.is_some()),
         from(server.tls.is_some()),
         from(server.trusted_proxies.is_some()),
         from(server.cors.is_some()),
         from(server.idle_close.is_some()),
     ];
-    let config = file.server.resolve(&path, data.to_owned(), &said)?;
+    let config = file.server.resolve(&path, data.to_owned(), &overrides)?;
     let ServerConfig { listen, public_url, tls, trusted_proxies, cors, .. } = &config.server;
     let certificate = tls.as_ref().map(|tls| tls.certificate.display().to_string());
     let proxies = trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -140,21 +149,21 @@ pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<SettingLine>),
     Ok((config, shown))
 }
 
-impl Server {
+impl ServerSection {
     fn resolve(
         self,
         path: &Path,
         data: PathBuf,
-        said: &CommandLineSettings,
+        overrides: &CommandLineSettings,
     ) -> Result<MachineConfig, ComputerError> {
         let Self { listen, public_url, tls, trusted_proxies, cors, idle_close } = self;
         let listen = listen.unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT));
-        let mut server = ServerConfig::local(said.port.unwrap_or(listen.port()), data);
-        server.listen.set_ip(said.listen.unwrap_or(listen.ip()));
-        server.public_url = said.public_url.clone().or(public_url);
+        let mut server = ServerConfig::local(overrides.port.unwrap_or(listen.port()), data);
+        server.listen.set_ip(overrides.listen.unwrap_or(listen.ip()));
+        server.public_url = overrides.public_url.clone().or(public_url);
         // Beside the file that names them, wherever the server is started.
         let beside = |file: PathBuf| path.parent().unwrap_or(Path::new("")).join(file);
-        server.tls = tls.map(|Certificate { certificate, key }| Tls {
+        server.tls = tls.map(|TlsSection { certificate, key }| Tls {
             certificate: beside(certificate),
             key: beside(key),
         });
@@ -168,14 +177,14 @@ impl Server {
     }
 }
 
-fn read(data: &Path) -> Result<(File, PathBuf), ComputerError> {
+fn read(data: &Path) -> Result<(ConfigFile, PathBuf), ComputerError> {
     let path = match std::env::var_os("CHOIR_CONFIG") {
         Some(path) => PathBuf::from(path),
         None => data.join(FILE),
     };
-    let file: File = match std::fs::read_to_string(&path) {
+    let file: ConfigFile = match std::fs::read_to_string(&path) {
         Ok(text) => toml::from_str(&text).map_err(|e| wrong(&path, &e))?,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => File::default(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => ConfigFile::default(),
         Err(e) => return Err(wrong(&path, &e)),
     };
     // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
@@ -191,10 +200,10 @@ fn wrong(path: &Path, error: &dyn std::fmt::Display) -> ComputerError {
 mod tests {
     use super::*;
 
-    fn config(text: &str, said: &CommandLineSettings) -> Result<ServerConfig, ComputerError> {
+    fn config(text: &str, overrides: &CommandLineSettings) -> Result<ServerConfig, ComputerError> {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join(FILE), text).unwrap();
-        Ok(machine_config(data.path().to_owned(), said)?.server)
+        Ok(machine_config(data.path().to_owned(), overrides)?.server)
     }
 
     #[test]
@@ -203,8 +212,8 @@ mod tests {
         assert_eq!(config("", &none).unwrap().listen.to_string(), "127.0.0.1:8080");
         let file = "[server]\nlisten = \"127.0.0.1:9000\"\ntrusted_proxies = [\"10.0.0.0/8\"]";
         assert_eq!(config(file, &none).unwrap().listen.to_string(), "127.0.0.1:9000");
-        let said = CommandLineSettings { port: Some(9001), ..none };
-        assert_eq!(config(file, &said).unwrap().listen.to_string(), "127.0.0.1:9001");
+        let overrides = CommandLineSettings { port: Some(9001), ..none };
+        assert_eq!(config(file, &overrides).unwrap().listen.to_string(), "127.0.0.1:9001");
     }
 
     #[test]

@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 /// A handle on the root. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Application {
-    root: ActorRef<Opened>,
+    root: ActorRef<ComputerOpened>,
     failed: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<UserId>>>,
 }
 
 /// A computer was opened below the root.
 #[derive(Debug)]
-struct Opened {
+struct ComputerOpened {
     supervisor: ActorId,
     user: UserId,
 }
@@ -42,7 +42,7 @@ impl Application {
     }
 
     pub(super) fn opened(&self, supervisor: ActorId, user: UserId) {
-        let _ = self.root.send_message(Opened { supervisor, user });
+        let _ = self.root.send_message(ComputerOpened { supervisor, user });
     }
 }
 
@@ -55,13 +55,13 @@ struct Computers {
 }
 
 impl Actor for Root {
-    type Msg = Opened;
+    type Msg = ComputerOpened;
     type State = Computers;
     type Arguments = mpsc::UnboundedSender<UserId>;
 
     async fn pre_start(
         &self,
-        _: ActorRef<Opened>,
+        _: ActorRef<ComputerOpened>,
         failed: Self::Arguments,
     ) -> Result<Computers, ActorProcessingErr> {
         Ok(Computers { open: HashMap::new(), failed })
@@ -69,8 +69,8 @@ impl Actor for Root {
 
     async fn handle(
         &self,
-        _: ActorRef<Opened>,
-        Opened { supervisor, user }: Opened,
+        _: ActorRef<ComputerOpened>,
+        ComputerOpened { supervisor, user }: ComputerOpened,
         computers: &mut Computers,
     ) -> Result<(), ActorProcessingErr> {
         computers.open.insert(supervisor, user);
@@ -79,7 +79,7 @@ impl Actor for Root {
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<Opened>,
+        _: ActorRef<ComputerOpened>,
         event: SupervisionEvent,
         computers: &mut Computers,
     ) -> Result<(), ActorProcessingErr> {

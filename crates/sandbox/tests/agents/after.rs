@@ -73,7 +73,7 @@ pub(crate) struct Stopped {
 impl Stopped {
     /// Reads it from the log of a computer that nobody has open.
     pub(crate) fn read(&mut self, stage: &Stage<'_>) -> Result<(), String> {
-        let log = SqliteLog::open_read_only(&stage.place().state).map_err(|e| e.to_string())?;
+        let log = SqliteLog::open_read_only(&stage.paths().state).map_err(|e| e.to_string())?;
         self.outside.extend(stage.runs.iter().flat_map(|run| open_outside(&events_of(&log, *run))));
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Stage<'_> {
     /// The log can be read from its beginning, and the disk is as it says.
     fn verify(&self, computer: &Computer) -> Result<(), String> {
         computer.project(&|_, _, _| ()).map_err(|e| e.to_string())?;
-        let (log, paths) = (&**computer.log(), self.place());
+        let (log, paths) = (&**computer.log(), self.paths());
         let (mut view, mut unreadable) = (View::default(), None);
         let scanned = log.scan(shared_types::Seq(1), &mut |stored| match decode_event(log, stored) {
             Ok(event) => {

@@ -112,7 +112,7 @@ fn the_model_of_the_machine_works_for_one_agent_until_that_one_is_done() {
     let minds = AgentServices { outside, ..AgentServices::new(None).unwrap() };
     stage.carry_on_with(stage.prepare(), &minds).unwrap();
 
-    let computer = computer::client::take(&stage.place()).unwrap();
+    let computer = computer::client::open_exclusive(&stage.paths()).unwrap();
     let line = stage.details(&computer, stage.runs[0]).line;
     assert_eq!(line.state, RunState::Completed, "{line:?}");
     let events = stage.events(&computer, stage.runs[0]);

@@ -54,7 +54,7 @@ calls = []
 
 /// Waits until a command has written its first file, which is in its own layer.
 fn until_begun(stage: &Stage<'_>, mut meanwhile: impl FnMut()) {
-    let (began, layers) = (Instant::now(), stage.place().state.join("cells"));
+    let (began, layers) = (Instant::now(), stage.paths().state.join("cells"));
     let has_begun = || {
         let mut layers = std::fs::read_dir(&layers).into_iter().flatten().flatten();
         layers.any(|layer| layer.path().join("upper/begun").exists())
@@ -69,9 +69,9 @@ fn until_begun(stage: &Stage<'_>, mut meanwhile: impl FnMut()) {
 /// Closes a desk in order once a command runs on it.
 fn close_during_a_command(stage: &Stage<'_>, computer: Computer, mut meanwhile: impl FnMut(&OpenComputer)) {
     let runtime = Runtime::new().unwrap();
-    let desk = runtime.block_on(OpenComputer::open(computer, &stage.minds())).unwrap();
-    until_begun(stage, || meanwhile(&desk));
-    runtime.block_on(desk.close());
+    let open_computer = runtime.block_on(OpenComputer::open(computer, &stage.minds())).unwrap();
+    until_begun(stage, || meanwhile(&open_computer));
+    runtime.block_on(open_computer.close());
     runtime.shutdown_timeout(Duration::from_secs(5));
 }
 
@@ -87,11 +87,11 @@ fn an_agents_command_that_may_have_reached_the_outside_is_asked_about_after_an_o
     let scenario: Scenario = toml::from_str(CUT_OFF).unwrap();
     let stage = Stage::new(&scenario, Wire::Anthropic);
     let mut person = Person::new(&scenario, stage.runs[0]);
-    close_during_a_command(&stage, stage.prepare(), |desk| {
-        person.act(desk.computer(), &stage.events(desk.computer(), stage.runs[0]));
+    close_during_a_command(&stage, stage.prepare(), |open_computer| {
+        person.act(open_computer.computer(), &stage.events(open_computer.computer(), stage.runs[0]));
     });
 
-    let end = stage.carry_on(computer::client::take(&stage.place()).unwrap()).unwrap();
+    let end = stage.carry_on(computer::client::open_exclusive(&stage.paths()).unwrap()).unwrap();
     let run = &end.runs[0];
     assert_eq!(run.calls(), ["delegate ok", "exec failed", "finish ok"]);
     assert!(run.events.iter().any(is_cut_off));
@@ -102,7 +102,7 @@ fn an_agents_command_that_may_have_reached_the_outside_is_asked_about_after_an_o
 fn a_persons_own_command_is_answered_by_an_orderly_stop_and_says_that_it_was_one() {
     let scenario: Scenario = toml::from_str(CUT_OFF).unwrap();
     let stage = Stage::new(&scenario, Wire::Anthropic);
-    let paths = stage.place();
+    let paths = stage.paths();
     let (computer, _) =
         Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
     let command = CellCommand {
@@ -113,10 +113,10 @@ fn a_persons_own_command_is_answered_by_an_orderly_stop_and_says_that_it_was_one
     let mut asked = None;
     close_during_a_command(&stage, computer, |_| {
         // Through the socket of the desk, as `choir run` does.
-        let (paths, request) = (stage.place(), Request::RunCommand(command.clone()));
+        let (paths, request) = (stage.paths(), Request::RunCommand(command.clone()));
         asked.get_or_insert_with(|| {
             std::thread::spawn(move || {
-                computer::client::ask(&paths, request, &mut std::io::empty(), &|_, _, _| ())
+                computer::client::request(&paths, request, &mut std::io::empty(), &|_, _, _| ())
             })
         });
     });

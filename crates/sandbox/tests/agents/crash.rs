@@ -24,7 +24,7 @@ pub(crate) fn whole(scenario: &Scenario) -> Result<Played<'_>, String> {
     let computer = stage.prepare();
     let first = computer.log().head().seq;
     let end = same(&stage.carry_on(computer)?);
-    let computer = computer::client::take(&stage.place()).map_err(|e| e.to_string())?;
+    let computer = computer::client::open_exclusive(&stage.paths()).map_err(|e| e.to_string())?;
     let mut events: Vec<Event> = stage.runs.iter().flat_map(|run| stage.events(&computer, *run)).collect();
     events.sort_by_key(|event| event.seq);
     drop(computer);
@@ -48,7 +48,7 @@ impl Played<'_> {
         cut(&stage, seq.0);
         let mut stopped = Stopped::default();
         stopped.read(&stage).map_err(wrong)?;
-        let take = || computer::client::take(&stage.place()).map_err(|e| wrong(e.to_string()));
+        let take = || computer::client::open_exclusive(&stage.paths()).map_err(|e| wrong(e.to_string()));
         let end = stage.carry_on(take()?).map_err(wrong)?;
         stage.judge_stopped(&take()?, &end, &self.end, &stopped).map_err(wrong)
     }
@@ -62,18 +62,18 @@ pub(crate) fn cut_off_in_a_call(scenario: &Scenario) -> Result<End, String> {
     let stage = Stage::new(scenario, Wire::Anthropic);
     copy(&played.stage, &stage);
     cut(&stage, seq.0);
-    stage.carry_on(computer::client::take(&stage.place()).map_err(|e| e.to_string())?)
+    stage.carry_on(computer::client::open_exclusive(&stage.paths()).map_err(|e| e.to_string())?)
 }
 
 /// Where appends end. Nothing is ever stopped inside one.
 pub(crate) fn appends(stage: &Stage<'_>) -> Vec<u64> {
-    let database = Connection::open(stage.place().state.join("state.sqlite")).unwrap();
+    let database = Connection::open(stage.paths().state.join("state.sqlite")).unwrap();
     let mut ends = database.prepare("SELECT last FROM commands").unwrap();
     ends.query_map([], |row| row.get::<_, i64>(0)).unwrap().map(|end| end.unwrap().unsigned_abs()).collect()
 }
 
 fn copy(from: &Stage<'_>, to: &Stage<'_>) {
-    let (from, to) = (from.place().state, to.place().state);
+    let (from, to) = (from.paths().state, to.paths().state);
     std::fs::create_dir_all(&to).unwrap();
     for name in ["state.sqlite", "blobs"] {
         let source = from.join(name);
@@ -88,7 +88,7 @@ fn copy(from: &Stage<'_>, to: &Stage<'_>) {
 
 /// Takes away everything after an event. Lists and files are made again from what is left.
 fn cut(stage: &Stage<'_>, seq: u64) {
-    let database = Connection::open(stage.place().state.join("state.sqlite")).unwrap();
+    let database = Connection::open(stage.paths().state.join("state.sqlite")).unwrap();
     let seq = i64::try_from(seq).unwrap();
     for table in ["events", "snapshots"] {
         database.execute(&format!("DELETE FROM {table} WHERE seq > ?1"), [seq]).unwrap();

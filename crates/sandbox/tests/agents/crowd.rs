@@ -45,7 +45,7 @@ fn a_run_that_wants_more_agents_than_it_may_have_is_told_so_and_comes_to_its_end
     let scenario: Scenario = toml::from_str(&one_too_many()).unwrap();
     let stage = Stage::new(&scenario, Wire::OpenAi);
     stage.carry_on(stage.prepare()).unwrap();
-    let computer = computer::client::take(&stage.place()).unwrap();
+    let computer = computer::client::open_exclusive(&stage.paths()).unwrap();
     let details = stage.details(&computer, stage.runs[0]);
     assert_eq!(
         (details.line.state, details.agents.len()),

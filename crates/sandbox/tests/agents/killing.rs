@@ -35,7 +35,7 @@ fn a_process_carries_a_scenario_on() {
     let scenario = Scenario::all().into_iter().find(|scenario| scenario.name == name).unwrap();
     let model = Model::There { url: told(URL), key: told(KEY) };
     let stage = Stage::over(&scenario, Wire::Anthropic, model, Folder::Given(told(FOLDER).into()));
-    let computer = computer::client::take(&stage.place()).unwrap();
+    let computer = computer::client::open_exclusive(&stage.paths()).unwrap();
     if let Err(reason) = stage.carry_on(computer) {
         panic!("{reason}");
     }
@@ -115,7 +115,7 @@ impl Process {
 
 /// The log, read beside whatever process holds the computer.
 fn open(stage: &Stage<'_>) -> Connection {
-    let database = stage.place().state.join("state.sqlite");
+    let database = stage.paths().state.join("state.sqlite");
     Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
 }
 
@@ -156,7 +156,7 @@ impl<'a> Killed<'a> {
         drop(stage.prepare());
         let first = head(&stage);
         Process::start(&stage).end().map_err(wrong)?;
-        let computer = computer::client::take(&stage.place()).map_err(|e| wrong(e.to_string()))?;
+        let computer = computer::client::open_exclusive(&stage.paths()).map_err(|e| wrong(e.to_string()))?;
         let end = stage.look(&computer);
         stage.judge(&end).map_err(wrong)?;
         let mut points = appends(&stage);
@@ -220,7 +220,7 @@ impl<'a> Killed<'a> {
 
     fn judge(&self, stage: &Stage<'_>, stopped: &Stopped) -> Result<(), String> {
         nothing_is_left(stage.path())?;
-        let computer = computer::client::take(&stage.place()).map_err(|e| e.to_string())?;
+        let computer = computer::client::open_exclusive(&stage.paths()).map_err(|e| e.to_string())?;
         let end = stage.look(&computer);
         stage.judge_stopped(&computer, &end, &self.end, stopped)
     }
@@ -259,7 +259,7 @@ fn a_page_that_was_never_read_before_the_process_ended_is_not_asked_for_again_an
         assert!(matches!(killed, Ok(Ended::Killed)), "it ended by itself");
     };
     let is_asked_for = || {
-        let computer = computer::client::take(&stage.place()).unwrap();
+        let computer = computer::client::open_exclusive(&stage.paths()).unwrap();
         let is_fetch = |event: &Event| match &event.payload {
             Payload::Tool(ToolEvent::Call(call)) => &*call.tool == "fetch",
             _ => false,
@@ -272,7 +272,7 @@ fn a_page_that_was_never_read_before_the_process_ended_is_not_asked_for_again_an
     // Each of these takes the run up, and is killed before it has done anything more.
     (0..2).for_each(|_| kill(1));
     Process::start(&stage).end().unwrap();
-    let computer = computer::client::take(&stage.place()).unwrap();
+    let computer = computer::client::open_exclusive(&stage.paths()).unwrap();
     let end = stage.look(&computer);
     assert_eq!(end.runs[0].calls(), ["delegate ok", "fetch failed", "finish ok"]);
 }
@@ -285,7 +285,7 @@ fn a_command_in_a_cell_sees_no_key_that_its_process_was_started_with() {
     let stage = Stage::new(scenario, Wire::Anthropic);
     drop(stage.prepare());
     Process::start(&stage).end().unwrap();
-    let computer = computer::client::take(&stage.place()).unwrap();
+    let computer = computer::client::open_exclusive(&stage.paths()).unwrap();
     stage.judge(&stage.look(&computer)).unwrap();
     stage.keeps_no_key(&computer).unwrap();
 }

@@ -72,10 +72,10 @@ fn when_asked(act: impl FnOnce(&Stage<'_>, &Computer)) {
     let scenario: Scenario = toml::from_str(NEVER_ANSWERED).unwrap();
     let stage = Stage::new(&scenario, Wire::Anthropic);
     let runtime = Runtime::new().unwrap();
-    let desk = runtime.block_on(OpenComputer::open(stage.prepare(), &stage.minds())).unwrap();
+    let open_computer = runtime.block_on(OpenComputer::open(stage.prepare(), &stage.minds())).unwrap();
     until("the writer's model is not asked", || stage.requests().len() == 2);
-    act(&stage, desk.computer());
-    runtime.block_on(desk.close());
+    act(&stage, open_computer.computer());
+    runtime.block_on(open_computer.close());
     runtime.shutdown_timeout(Duration::from_secs(5));
 }
 

@@ -118,7 +118,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    pub(crate) fn place(&self) -> ComputerPaths {
+    pub(crate) fn paths(&self) -> ComputerPaths {
         ComputerPaths::at(self.path())
     }
 
@@ -194,7 +194,7 @@ impl<'a> Stage<'a> {
 
     /// A computer with the files of the scenario, on which nothing has happened yet.
     pub(crate) fn prepare(&self) -> Computer {
-        let paths = self.place();
+        let paths = self.paths();
         let (computer, _) =
             Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
         for (number, (path, text)) in self.scenario.files.iter().enumerate() {
@@ -238,7 +238,7 @@ impl<'a> Stage<'a> {
     pub(crate) fn play(&self) -> Result<(), String> {
         let end = self.carry_on(self.prepare())?;
         self.judge(&end)?;
-        let computer = computer::client::take(&self.place()).map_err(|e| e.to_string())?;
+        let computer = computer::client::open_exclusive(&self.paths()).map_err(|e| e.to_string())?;
         snapshot::check(&self.scenario.name, &transcript::of(self, &computer)?)?;
         self.keeps_no_key(&computer)?;
         self.every_step_has_a_cause(&computer)?;
@@ -252,16 +252,16 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn carry_on_with(&self, computer: Computer, minds: &AgentServices) -> Result<End, String> {
         let runtime = Runtime::new().unwrap();
-        let desk = runtime.block_on(OpenComputer::open(computer, minds)).unwrap();
-        let ended = self.follow(&desk);
-        let end = ended.map(|()| self.look(desk.computer()));
-        runtime.block_on(desk.close());
+        let open_computer = runtime.block_on(OpenComputer::open(computer, minds)).unwrap();
+        let ended = self.follow(&open_computer);
+        let end = ended.map(|()| self.look(open_computer.computer()));
+        runtime.block_on(open_computer.close());
         runtime.shutdown_timeout(Duration::from_secs(5));
         end
     }
 
-    fn follow(&self, desk: &OpenComputer) -> Result<(), String> {
-        let computer = desk.computer();
+    fn follow(&self, open_computer: &OpenComputer) -> Result<(), String> {
+        let computer = open_computer.computer();
         let mut person = Person::new(self.scenario, self.runs[0]);
         let mut since = (Instant::now(), computer.log().head().seq);
         loop {

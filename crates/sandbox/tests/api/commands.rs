@@ -202,8 +202,8 @@ async fn without_cells_nothing_runs_and_everybody_is_told_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_of_the_command_line_is_followed_live_by_a_tab_and_by_its_caller() {
-    let (house, desk) = House::with_desk().await;
-    let paths = desk.computer().paths.clone();
+    let (house, open_computer) = House::with_desk().await;
+    let paths = open_computer.computer().paths.clone();
     let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let at_the_command_line = std::thread::spawn(move || {
         let argv = ["sh", "-c", "cat; sleep 1000"].map(String::from).to_vec();

@@ -83,13 +83,13 @@ impl House {
         let machine =
             Machine::start(&config, clock.clone(), &owner(), "Ada", Arc::new(Nothing), "test").await.unwrap();
         let (port, router) = (machine.port(), machine.router());
-        let desk = machine.desk().await.unwrap();
+        let open_computer = machine.owner_computer().await.unwrap();
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(machine.serve(async {
             let _ = stopped.await;
         }));
         let identity = IdentityStore::open(folder.path(), clock).unwrap();
-        (Self { identity, port, router, time, _stop: stop, folder }, desk)
+        (Self { identity, port, router, time, _stop: stop, folder }, open_computer)
     }
 
     pub(crate) fn wait(&self, millis: i64) {

@@ -31,7 +31,7 @@ impl House {
         }
     }
 
-    fn place(&self) -> ComputerPaths {
+    fn paths(&self) -> ComputerPaths {
         ComputerPaths { workspace: self.workspace(), state: self.data().join("users/ada/.choir") }
     }
 }
@@ -44,7 +44,7 @@ async fn it_is_closed_when_nobody_asks_and_open_again_for_whoever_does() {
     house.until_closed().await;
     // Closed means that somebody else could have it.
     let other = tokio::task::spawn_blocking({
-        let paths = house.place();
+        let paths = house.paths();
         move || loop {
             match Computer::open(&paths) {
                 Ok(computer) => return computer,

@@ -48,7 +48,7 @@ async fn every_part_of_a_computer_is_listed_with_its_rule() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_computer_whose_writer_panics_is_opened_again_and_others_notice_nothing() {
-    let (house, desk) = House::with_desk().await;
+    let (house, open_computer) = House::with_desk().await;
     let guest = house.cookie_of(&house.guest());
     let mut guests_tab = tab_of(&house, &guest, "").await;
     guests_tab.until("state").await;
@@ -56,9 +56,9 @@ async fn a_computer_whose_writer_panics_is_opened_again_and_others_notice_nothin
     let mut open_tab = tab(&house, "").await;
     open_tab.until("state").await;
 
-    let failed = desk.computer().writer().inspect(|_| panic!("a bug in the writer"));
+    let failed = open_computer.computer().writer().inspect(|_| panic!("a bug in the writer"));
     assert!(failed.is_err());
-    drop(desk);
+    drop(open_computer);
     // The tab is disconnected, and would connect again.
     while let Some(Ok(_)) = open_tab.0.next().await {}
     while house.put("/api/v1/content?path=new.txt", b"after").await.status != 200 {

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::wire::McpServerLine;
 
-use super::Of;
-use super::problem::{Named, RouteError};
+use super::CurrentComputer;
+use super::problem::{PathParam, RouteError};
 use computer::error::{ComputerError, ErrorCode};
 
 /// A server, by its name in `choir.toml`.
@@ -16,24 +16,24 @@ pub(super) struct ServerName {
 }
 
 /// What is known of them, without asking any.
-pub(super) async fn list(desk: Of) -> Json<Vec<McpServerLine>> {
-    Json(desk.tools().lines())
+pub(super) async fn list(open_computer: CurrentComputer) -> Json<Vec<McpServerLine>> {
+    Json(open_computer.mcp_tools().lines())
 }
 
 /// Starts those that do not run, and says what came of it.
-pub(super) async fn reach(desk: Of) -> Json<Vec<McpServerLine>> {
-    desk.tools().reach_all().await;
-    Json(desk.tools().lines())
+pub(super) async fn start_all(open_computer: CurrentComputer) -> Json<Vec<McpServerLine>> {
+    open_computer.mcp_tools().reach_all().await;
+    Json(open_computer.mcp_tools().lines())
 }
 
 /// Ends one and starts it anew, and says what came of it.
 pub(super) async fn restart(
-    desk: Of,
-    Named(server): Named<ServerName>,
+    open_computer: CurrentComputer,
+    PathParam(server): PathParam<ServerName>,
 ) -> Result<Json<McpServerLine>, RouteError> {
     let name = server.name;
-    desk.tools().restart(&name).await;
-    let line = desk.tools().lines().into_iter().find(|line| line.name == name);
+    open_computer.mcp_tools().restart(&name).await;
+    let line = open_computer.mcp_tools().lines().into_iter().find(|line| line.name == name);
     let none =
         || ComputerError::new(ErrorCode::NotFound, format!("there is no MCP server {name:?} in choir.toml"));
     Ok(Json(line.ok_or_else(none)?))
