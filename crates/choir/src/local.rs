@@ -166,7 +166,7 @@ impl LocalModel for MachineModel {
 impl LocalModelHost for MachineModel {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
-        let (here, fetching) = match &status {
+        let (downloaded, fetching) = match &status {
             LocalModelStatus::Absent { .. }
             | LocalModelStatus::Declined
             | LocalModelStatus::Failed { .. } => (0, false),
@@ -177,7 +177,7 @@ impl LocalModelHost for MachineModel {
         LocalModelLine {
             name: self.manifest.name.clone(),
             bytes: self.manifest.bytes,
-            here,
+            downloaded,
             fetching,
             declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),

@@ -1,4 +1,4 @@
-//! The cells of one computer: how they are made, what they are given, and those that run.
+//! The cells of one computer: their settings, their backend, and the running ones.
 
 mod guarded_files;
 mod settings;
@@ -16,10 +16,10 @@ pub use settings::{BackendKind, CellSettings, mount};
 
 use crate::paths::ComputerPaths;
 
-/// Told of what a command prints, as it does.
+/// Called with the output of a command while it runs.
 pub type OutputListener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
 
-/// The cells of one computer: how they are made, and those that run.
+/// The cells of one computer.
 #[derive(Debug)]
 pub struct Cells {
     settings: CellSettings,
@@ -54,12 +54,12 @@ impl Cells {
         &self.guarded
     }
 
-    /// One dry run is settled at a time.
+    /// Only one dry run is accepted or discarded at a time.
     pub(crate) fn dry_run_lock(&self) -> MutexGuard<'_, ()> {
         self.dry_run_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ignored files are put in place, or back, by one at a time.
+    /// Only one operation moves ignored files at a time.
     pub(crate) fn ignored_files_lock(&self) -> MutexGuard<'_, ()> {
         self.ignored_files_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +68,7 @@ impl Cells {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a command that runs; false if none does under this id.
+    /// Stops a running command; false if none has this id.
     pub fn stop(&self, op: OpId) -> bool {
         let cell = self.running().get(&op).cloned();
         cell.is_some_and(|cell| {
@@ -77,7 +77,7 @@ impl Cells {
         })
     }
 
-    /// A cell over the workspace itself, for a terminal; `shown` is a folder that it sees beside.
+    /// A cell over the workspace itself, for a terminal; `shown` is one more folder that it sees.
     pub fn start_terminal(
         &self,
         owner: &str,
@@ -94,7 +94,7 @@ impl Cells {
         &self.settings
     }
 
-    /// The backend, for those who start cells of their own.
+    /// The backend, for other code that starts cells.
     pub fn shared_backend(&self) -> Arc<dyn Backend> {
         Arc::clone(&self.backend)
     }
@@ -103,7 +103,7 @@ impl Cells {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Ends all commands, before the computer is closed.
+    /// Stops all commands, before the computer is closed.
     pub fn stop_all(&self) {
         self.closing.store(true, Ordering::Relaxed);
         let all: Vec<Arc<dyn Cell>> = self.running().values().cloned().collect();
@@ -113,12 +113,12 @@ impl Cells {
     }
 }
 
-/// Where the layer of a command is.
+/// The folder of a command's layer.
 pub(crate) fn layer_dir(paths: &ComputerPaths, op: OpId) -> PathBuf {
     cells_dir(paths).join(op.to_string())
 }
 
-/// Where each cell of a computer has a folder of its own.
+/// The folder with one folder for each cell of a computer.
 pub fn cells_dir(paths: &ComputerPaths) -> PathBuf {
     paths.state.join("cells")
 }

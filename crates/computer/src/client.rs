@@ -1,4 +1,4 @@
-//! How a command reaches its computer: through the process that holds it, or by holding it itself.
+//! How a process reaches a computer: through the holder of the computer, or by opening it itself.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -15,11 +15,11 @@ use crate::paths::ComputerPaths;
 use crate::protocol::{Answer, Envelope, Request, RunRequest, RunResponse, RunUpdate};
 use crate::socket;
 
-/// Another command that has the computer for itself, or a holder that is just starting or stopping, is waited for.
+/// How long to wait for another command that has the computer open, or for a holder that is starting or stopping.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Asks for one thing and returns the last word on it; a failure is an error.
+/// Sends one request and returns the final answer; a failure is an error.
 pub fn request(
     paths: &ComputerPaths,
     request: Request,
@@ -29,7 +29,8 @@ pub fn request(
     request_with_output(paths, request, body, progress, &mut |_, _| ())
 }
 
-/// The same; what a command prints meanwhile is told. Ctrl-C ends the command, not the telling of what became of it.
+/// Like [`request`], and calls `listener` with the output of a command. Ctrl-C stops the command; its result is still
+/// reported.
 pub fn request_with_output(
     paths: &ComputerPaths,
     request: Request,
@@ -39,8 +40,8 @@ pub fn request_with_output(
 ) -> Result<Answer, ComputerError> {
     let envelope = Envelope::new(request);
     let mut body = UnreadBody { body, is_unread: true };
-    // The holder may exit before it has read the request. A resend is recognised by its id; a command that runs is
-    // not for that.
+    // The holder may exit before it has read the request. A resend is safe because of its id, except for a command,
+    // which would run twice.
     let mut may_resend = !matches!(envelope.request, Request::RunCommand(_));
     loop {
         match connect_or_open(paths, progress)? {
@@ -62,7 +63,7 @@ pub fn request_with_output(
     }
 }
 
-/// A body, and whether nothing of it was read yet.
+/// A body, and whether it is still unread.
 struct UnreadBody<'a> {
     body: &'a mut dyn Read,
     is_unread: bool,
@@ -76,7 +77,7 @@ impl Read for UnreadBody<'_> {
     }
 }
 
-/// Signals end the command; a second one ends this process as well.
+/// Signals stop the command; a second one ends this process as well.
 fn stop_on_signals(computer: &Arc<Computer>, op: OpId) -> Result<(), ComputerError> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
@@ -102,7 +103,7 @@ pub fn follow(
     let not_held = || {
         ComputerError::new(
             ErrorCode::Failed,
-            "no process holds this computer any more, so nothing happens in it",
+            "no process holds this computer any more, so its runs do not continue",
         )
     };
     let stream = socket::connect(paths)?.ok_or_else(not_held)?;
@@ -118,7 +119,7 @@ pub fn follow(
         | RunResponse::Questions(_)
         | RunResponse::Grants(_)
         | RunResponse::Model(_) => {
-            Err(ComputerError::new(ErrorCode::Failed, "a run was followed to something else"))
+            Err(ComputerError::new(ErrorCode::Failed, "unexpected answer while following a run"))
         }
     }
 }
@@ -128,7 +129,7 @@ pub fn is_held(paths: &ComputerPaths) -> Result<bool, ComputerError> {
     Ok(socket::connect(paths)?.is_some())
 }
 
-/// Does something at the first Ctrl-C or SIGTERM; the second ends this process.
+/// Calls a function at the first Ctrl-C or SIGTERM; the second ends this process.
 pub fn on_first_signal(act: impl FnOnce() + Send + 'static) -> Result<(), ComputerError> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
@@ -136,7 +137,7 @@ pub fn on_first_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Comput
         let mut act = Some(act);
         for signal in signals.forever() {
             match act.take() {
-                // What it does may take a while, and a second signal must not wait for it.
+                // The function may take a while, and a second signal must not wait for it.
                 Some(act) => drop(std::thread::spawn(act)),
                 None => drop(signal_hook::low_level::emulate_default_handler(signal)),
             }
@@ -145,23 +146,23 @@ pub fn on_first_signal(act: impl FnOnce() + Send + 'static) -> Result<(), Comput
     Ok(())
 }
 
-/// Opens the computer to hold it. One that is held already is refused; a passing command is waited for.
+/// Opens the computer to hold it. Fails if another process holds it; waits for a command that has it open.
 pub fn open_exclusive(paths: &ComputerPaths) -> Result<Computer, ComputerError> {
     match connect_or_open(paths, &|_, _, _| ())? {
         ComputerAccess::Local(computer) => Ok(*computer),
-        // Trying once more says who it is.
+        // The error of another attempt names the holder.
         ComputerAccess::Remote(_) => Computer::open(paths),
     }
 }
 
-/// Where a computer was found: in the process that holds it, or here, since no other does.
+/// A connection to the holder of a computer, or the computer itself, opened in this process.
 #[derive(Debug)]
 pub enum ComputerAccess {
     Remote(UnixStream),
     Local(Box<Computer>),
 }
 
-/// Connects to the process that holds a computer, or opens it here; waits for another that is about to let go.
+/// Connects to the holder of a computer, or opens it in this process. Waits for a process that is about to release it.
 pub fn connect_or_open(
     paths: &ComputerPaths,
     progress: &dyn Fn(&str, u64, u64),
@@ -198,8 +199,8 @@ fn final_answer(answer: Answer) -> Result<Answer, ComputerError> {
 
 fn holder_gone(error: io::Error) -> ComputerError {
     let message = format!(
-        "the process that holds this computer went away before it answered ({error}); \
-        whether the change was made is in choir log"
+        "the process that holds this computer ended before it answered ({error}); \
+        check with choir log whether the change was recorded"
     );
     ComputerError::new(ErrorCode::Failed, message)
 }

@@ -1,7 +1,7 @@
-//! One computer, held by this process: the log with its writer, the projector, and what is owed to the world.
+//! One open computer: its log and writer, its projector, and its due effects.
 //!
-//! Every request ends here, whether it came over the socket or from the command itself, so there is one way through:
-//! record what was edited outside, submit, project, run what is owed, answer.
+//! Every request, from the socket or from this process, is handled here in the same order: capture outside edits,
+//! submit, project, run due effects, answer.
 
 mod caller;
 mod calls;
@@ -49,20 +49,20 @@ use crate::ids;
 use crate::paths::ComputerPaths;
 use crate::protocol::{Answer, CaptureNeed, ChangeResult, Choices, Envelope, Request, Status};
 
-/// What a command can be given to read.
+/// The largest standard input of a command.
 const INPUT_LIMIT: u64 = 16 << 20;
 
-/// Told how far something is: phase, done, total.
+/// Called with the progress of a request: phase, done, total.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + 'a);
 
-/// The open computer. Fields are dropped in order: the projector lets go of the writer, the writer of the log.
+/// The open computer. Fields are dropped in order: the projector releases the writer, the writer the log.
 #[derive(Debug)]
 pub struct Computer {
     pub paths: ComputerPaths,
     pub config: Config,
-    /// Set when a watcher records outside edits as they happen.
+    /// Set while a watcher captures outside edits.
     watched: AtomicBool,
-    /// When an automatic checkpoint may be tried again, after one failed.
+    /// When an automatic checkpoint may be retried after a failure.
     checkpoint_retry: Mutex<Option<Instant>>,
     closing: Arc<closing::CloseSignal>,
     cells: Cells,
@@ -74,8 +74,8 @@ pub struct Computer {
     log: Arc<SqliteLog>,
 }
 
-/// The writer's thread, which ends when its last handle is gone. Waiting for it releases the log's lock: after a
-/// computer was dropped it can be opened again at once.
+/// The writer's thread, which ends with its last handle. Dropping this waits for the thread, so the log's lock is free
+/// when the computer is dropped and it can be opened again at once.
 #[derive(Debug)]
 struct WriterHandle(Option<JoinHandle<()>>);
 
@@ -88,7 +88,7 @@ impl Drop for WriterHandle {
 }
 
 impl Computer {
-    /// Makes a new computer over a folder, which may hold files already.
+    /// Creates a computer over a folder, which may contain files already.
     pub fn create(
         paths: &ComputerPaths,
         user: UserId,
@@ -111,7 +111,7 @@ impl Computer {
     /// Opens the computer; fails with [`ErrorCode::Busy`] if another process holds it.
     pub fn open(paths: &ComputerPaths) -> Result<Self, ComputerError> {
         archive::finish_interrupted(&paths.state).map_err(|e| {
-            ComputerError::new(ErrorCode::Damaged, format!("an interrupted import cannot be settled: {e}"))
+            ComputerError::new(ErrorCode::Damaged, format!("an interrupted import cannot be finished: {e}"))
         })?;
         let log = SqliteLog::open(&paths.state)?;
         let computer = Self::assemble(paths, log)?;
@@ -157,7 +157,7 @@ impl Computer {
         })
     }
 
-    /// Whether a watcher records outside edits from now on.
+    /// Says whether a watcher captures outside edits from now on.
     pub fn set_watched(&self, watched: bool) {
         self.watched.store(watched, Ordering::Relaxed);
     }
@@ -182,12 +182,12 @@ impl Computer {
         self.projector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what was asked.
+    /// Handles a request.
     pub fn handle(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Answer {
         self.handle_with_output(envelope, body, progress, &mut |_, _| ())
     }
 
-    /// The same; what a command prints meanwhile is told.
+    /// Like [`handle`](Self::handle), and calls `listener` with the output of a command while it runs.
     pub fn handle_with_output(
         &self,
         envelope: &Envelope,
@@ -256,7 +256,7 @@ impl Computer {
                     DesktopAction::SetSetting { key, value } => Action::SetSetting { key, value },
                     DesktopAction::ClearSetting { key } => Action::ClearSetting { key },
                 };
-                // Nothing of this is on disk, so the caller need not wait for the projector.
+                // Windows and settings are not on disk, so the caller need not wait for the projector.
                 let outcome = self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
                 self.describe(caller.origin.op, &outcome, Mode::Commit)
             }
@@ -297,7 +297,7 @@ impl Computer {
             Request::CollectGarbage => {
                 let (count, bytes) = self.log.collect()?;
                 ChangeResult {
-                    notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")],
+                    notes: vec![format!("{count} unreferenced contents deleted, {bytes} bytes freed")],
                     ..ChangeResult::default()
                 }
             }
@@ -315,8 +315,8 @@ impl Computer {
         Ok(self.writer.submit(Submission::new(caller.origin.clone(), change, contents), mode)?)
     }
 
-    /// Changes files and returns once the change is durable. The desktop reads from the log, and lists follow within a
-    /// moment, so it does not wait for the disk; a person at the command line looks there next.
+    /// Changes files and returns once the change is durable. The desktop reads from the log, so it does not wait for
+    /// the disk; a person at the command line looks at the disk next, so their request does.
     fn change_files(
         &self,
         caller: &Caller,
@@ -331,7 +331,7 @@ impl Computer {
         self.change(caller, change, contents, Mode::Commit, progress)
     }
 
-    /// Submits, and does not return before the person can see their own work on disk and in the lists.
+    /// Submits a change, and returns when it is on disk and in the read models.
     pub(crate) fn change(
         &self,
         caller: &Caller,
@@ -343,7 +343,7 @@ impl Computer {
         let outcome = self.submit(caller, change, contents, mode)?;
         let mut done = self.describe(caller.origin.op, &outcome, mode);
         if mode == Mode::Commit && outcome.appended.is_some() {
-            // The change is durable by now, so a disk that cannot be written is a note, not a failure.
+            // The change is durable, so a failure to write it to disk is a note, not an error.
             match self.project(progress) {
                 Ok(notes) => done.notes.extend(notes),
                 Err(e) => done.notes.push(format!("recorded, but not yet on disk: {e}")),
@@ -367,7 +367,8 @@ impl Computer {
         Ok(done)
     }
 
-    /// Goes back by a change, and brings ignored files back that these operations had put away, in this order.
+    /// Submits a change that undoes these operations, then restores the ignored files that each of them replaced, in
+    /// this order.
     fn revert_with_ignored_files(
         &self,
         caller: &Caller,
@@ -381,14 +382,14 @@ impl Computer {
             let _alone = self.cells.ignored_files_lock();
             for op in operations {
                 if let Err(e) = commands::restore_from_trash(&self.paths, *op, caller.origin.op) {
-                    done.notes.push(format!("ignored files are not back in their place: {e}"));
+                    done.notes.push(format!("ignored files were not restored: {e}"));
                 }
             }
         }
         Ok(done)
     }
 
-    /// Brings the read models and the disk up to date; what could not be written is returned in words.
+    /// Brings the read models and the disk up to date. Returns a note for each file that could not be written.
     pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, ComputerError> {
         let projector = self.projector();
         let caught = projector.catch_up(&|phase, done, total| progress(phase_name(phase), done, total))?;
@@ -400,11 +401,11 @@ impl Computer {
 
     fn rebuild(&self, progress: Progress<'_>) -> Result<ChangeResult, ComputerError> {
         self.projector().rebuild(&|phase, done, total| progress(phase_name(phase), done, total))?;
-        let note = format!("read models computed again from {} events", self.log.head().seq);
+        let note = format!("read models rebuilt from {} events", self.log.head().seq);
         Ok(ChangeResult { notes: vec![note], ..ChangeResult::default() })
     }
 
-    /// Records what other programs did to the files, as far as a request needs it: the one rule for all requests.
+    /// Captures outside edits as far as a request needs it. This is the one rule for all requests.
     fn capture_before(&self, request: &Request, progress: Progress<'_>) -> Result<(), ComputerError> {
         let scan = match request.capture_need() {
             CaptureNeed::None => false,
@@ -417,7 +418,7 @@ impl Computer {
         Ok(())
     }
 
-    /// Records edits made outside and brings everything up to date.
+    /// Captures outside edits and brings everything up to date.
     pub fn capture_outside_edits(
         &self,
         progress: Progress<'_>,
@@ -461,7 +462,7 @@ impl Computer {
     }
 }
 
-/// What a command is given to read.
+/// The standard input of a command.
 pub(crate) fn read_input(body: &mut dyn Read) -> std::io::Result<Vec<u8>> {
     let mut input = Vec::new();
     body.take(INPUT_LIMIT).read_to_end(&mut input)?;
@@ -488,7 +489,7 @@ fn phase_name(phase: ProgressPhase) -> &'static str {
     }
 }
 
-/// A person names a repository by its path, as they would a file.
+/// A person names a repository by its path, like a file, so a choice for the path counts for both.
 fn with_repository_path((subject, choice): (Subject, kernel::Choice)) -> Vec<(Subject, kernel::Choice)> {
     match &subject {
         Subject::File(path) => vec![(Subject::Repository(path.clone()), choice), (subject, choice)],

@@ -12,7 +12,7 @@ use toml::{Table, Value};
 use crate::cells::{BackendKind, CellSettings};
 use crate::error::{ComputerError, ErrorCode};
 
-/// Where a value came from.
+/// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingSource {
@@ -45,7 +45,7 @@ pub struct SettingLine {
 pub struct Config {
     /// A checkpoint is made after this many operations on files; 0 turns it off.
     pub auto_operations: u64,
-    /// A checkpoint is made when an operation has waited this long for one; 0 turns it off.
+    /// A checkpoint is made this many seconds after the first operation without one; 0 turns it off.
     pub auto_seconds: u64,
     /// Where checkpoints are pushed; `{user}` stands for the user's id.
     pub remote: Option<String>,
@@ -80,19 +80,19 @@ fn keys() -> Vec<Key> {
         key("git.auto_seconds", 900.into(), "checkpoint when one has waited this long (0: never)"),
         key("git.remote", text(), "where checkpoints are pushed; {user} is the user's id"),
         key("git.push", false.into(), "push every checkpoint to the remote"),
-        key("cells.backend", "jail".into(), "what keeps commands apart: jail or container"),
+        key("cells.backend", "jail".into(), "isolation backend: jail or container"),
         key("cells.image", text(), "a root file system or OCI layout in place of the machine's own programs"),
         key(
             "cells.tools",
             Value::Array(Vec::new()),
             "folders of programs that commands see, read-only, beside the machine's own",
         ),
-        key("cells.memory_mb", 2048.into(), "memory that a command may use"),
-        key("cells.processes", 512.into(), "processes that a command may have"),
-        key("cells.cpu_percent", 200.into(), "processors that a command may use, in hundredths"),
-        key("cells.seconds", 600.into(), "time that a command may take"),
-        key("cells.disk_mb", 4096.into(), "what a command may write"),
-        key("cells.trash_mb", 1024.into(), "ignored files that commands replaced, kept for undo"),
+        key("cells.memory_mb", 2048.into(), "memory per command, in MB"),
+        key("cells.processes", 512.into(), "processes per command"),
+        key("cells.cpu_percent", 200.into(), "CPU per command, in percent of one processor"),
+        key("cells.seconds", 600.into(), "time limit per command, in seconds"),
+        key("cells.disk_mb", 4096.into(), "disk space per command, in MB"),
+        key("cells.trash_mb", 1024.into(), "ignored files that commands replaced, kept for undo, in MB"),
     ]
 }
 
@@ -161,7 +161,7 @@ impl Config {
     }
 }
 
-/// A path that may begin at the person's home.
+/// A path, with `~/` replaced by the home folder.
 fn at_home(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     match (path.strip_prefix("~/"), variable("HOME")) {
         (Some(below), Some(home)) => PathBuf::from(home).join(below),
@@ -169,15 +169,15 @@ fn at_home(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     }
 }
 
-/// A misspelled key is an error, not a default in disguise.
+/// Refuses unknown keys, so that a misspelled one does not silently become the default.
 fn check_known(table: &Table, path: &Path) -> Result<()> {
     for (section, value) in table {
-        // One file may hold what the server is told too; it is read there.
+        // The server reads its own sections of the same file.
         if ["server", "models", "mcp"].contains(&section.as_str()) {
             continue;
         }
         let Value::Table(entries) = value else {
-            bail!("{}: '{section}' stands outside of a section such as [git]", path.display());
+            bail!("{}: '{section}' is outside of a section such as [git]", path.display());
         };
         let known: Vec<_> = keys().iter().filter(|key| key.section() == section).map(Key::name).collect();
         if known.is_empty() {
@@ -204,7 +204,7 @@ fn value_of(
         let parsed = match &key.default {
             Value::Integer(_) => text.parse().ok().map(Value::Integer),
             Value::Boolean(_) => text.parse().ok().map(Value::Boolean),
-            // Several are separated as they are in PATH.
+            // A list is separated by colons, like PATH.
             Value::Array(_) => {
                 let parts = text.split(':').filter(|part| !part.is_empty());
                 Some(Value::Array(parts.map(|part| Value::String(part.to_owned())).collect()))
@@ -219,7 +219,7 @@ fn value_of(
     } else {
         (key.default.clone(), SettingSource::Default)
     };
-    // A command needs something of everything; elsewhere nothing means never.
+    // The limits of a command must be greater than zero; elsewhere zero means never.
     let least = if key.section() == "cells" && key.name() != "trash_mb" { 1 } else { 0 };
     let fits = value.same_type(&key.default)
         && value.as_integer().is_none_or(|n| (least..1 << 32).contains(&n))

@@ -1,5 +1,5 @@
-//! What the person is told when something does not work: a stable code, a sentence that says what to do, an exit
-//! code. The same value travels over the socket.
+//! Errors as the person sees them: a stable code, a sentence that says what to do, and an exit code. The same value is
+//! sent over the socket.
 
 use event_log::writer::SubmitError;
 use event_log::{AppendError, ContentError, OpenError, ReadError};
@@ -82,7 +82,7 @@ impl ComputerError {
         Self::new(code, chain(error))
     }
 
-    /// A failure of the storage underneath: what the disk said decides the code.
+    /// An error of the storage. The disk's error decides the code.
     fn from_storage(error: &(dyn std::error::Error + 'static)) -> Self {
         let code = std::iter::successors(Some(error), |error| error.source()).find_map(disk_code);
         let mut failure = Self::from_error(code.unwrap_or(ErrorCode::Failed), error);
@@ -98,7 +98,7 @@ impl ComputerError {
     }
 }
 
-/// What the disk said, if this is its own voice.
+/// The error code, if the error comes from the disk.
 fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     use rusqlite::Error;
     use std::io::ErrorKind;
@@ -113,7 +113,7 @@ fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     } else {
         let shared = error.downcast_ref::<std::sync::Arc<Error>>().map(|shared| &**shared);
         let sqlite = shared.or_else(|| error.downcast_ref::<Error>())?.sqlite_error()?;
-        // Where not even the index of the write-ahead log finds room, SQLite speaks of input and output.
+        // If there is no space even for the WAL index, SQLite reports an I/O error.
         let no_room = sqlite.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
         (
             no_room || sqlite.code == rusqlite::ErrorCode::DiskFull,
@@ -131,7 +131,7 @@ impl std::fmt::Display for ComputerError {
 
 impl std::error::Error for ComputerError {}
 
-/// An error with all its causes, each said once.
+/// An error with all its causes, without repetitions.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -315,7 +315,7 @@ pub fn from_anyhow(error: &anyhow::Error) -> ComputerError {
     ComputerError::new(code.unwrap_or(ErrorCode::Failed), text)
 }
 
-/// A file that the person named and that is not there, or a log that does not hold together.
+/// The code for a missing file, or for a damaged log.
 fn plain_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     if let Some(io) = cause.downcast_ref::<std::io::Error>() {
         return (io.kind() == std::io::ErrorKind::NotFound).then_some(ErrorCode::NotFound);

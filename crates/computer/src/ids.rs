@@ -1,4 +1,4 @@
-//! The clock and the randomness of a computer: the only places where either is read.
+//! The clock and the random ids of a computer: the only code here that reads either.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,7 @@
-//! What something writes, as long as anybody may look: the newest part of it, by its place since the start.
+//! The newest output of a terminal or command, addressed by byte offset since its start.
 //!
-//! A tab that was reloaded or lost its connection goes on where it was. Each tab is sent only a little more than it
-//! has shown, and what it is too slow for is left out, from the oldest on.
+//! A tab that was reloaded or lost its connection continues where it was. Each tab is sent only a little more than it
+//! has shown, and a tab that is too slow misses the oldest output.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,21 +10,21 @@ use std::time::Duration;
 use shared_types::TerminalId;
 use tokio::sync::watch;
 
-/// Output that is kept.
+/// How much output is kept.
 const BUFFER_BYTES: usize = 1 << 20;
-/// How far output may be ahead of what the person has been shown.
+/// How far output may be ahead of what a tab has acknowledged.
 const MAX_UNACKNOWLEDGED: u64 = 256 << 10;
-/// Output that a tab is handed at once.
+/// The most output that a tab is sent at once.
 const CHUNK: usize = 32 << 10;
-/// A tab that shows nothing for so long does not hold the writer up any more.
+/// After this long without an acknowledgement the program does not wait for the tabs any more.
 const TAB_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether the writer waits for the readers.
+/// Whether the program waits for the tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backpressure {
-    /// `yes` waits for the screen, not the screen for `yes`.
+    /// The program waits until a tab has shown its output.
     WaitForTabs,
-    /// It has other work to do.
+    /// The program never waits; the oldest output is dropped.
     DropOldest,
 }
 
@@ -54,7 +54,7 @@ struct FeedBuffer {
     kept: VecDeque<u8>,
     /// Bytes since the start.
     total: u64,
-    /// What the tab that is furthest has been shown, and how many tabs look.
+    /// The highest offset that a tab has acknowledged, and the number of attached tabs.
     acknowledged: u64,
     attached: usize,
 }
@@ -65,14 +65,14 @@ impl FeedBuffer {
     }
 }
 
-/// What was written, from a place on.
+/// Output from an offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub offset: u64,
     pub bytes: Vec<u8>,
 }
 
-/// A tab that looks; dropping it lets the writer run on.
+/// A tab that follows the output. Dropping it lets the program continue.
 #[derive(Debug)]
 pub struct Attachment {
     feed: Arc<OutputFeed>,
@@ -103,7 +103,7 @@ impl OutputFeed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was written, and waits for the screen if that is its pace.
+    /// Adds output, and waits for the tabs if the feed is made so.
     pub fn add(&self, bytes: &[u8]) {
         let mut state = self.state();
         state.kept.extend(bytes);
@@ -124,7 +124,7 @@ impl OutputFeed {
         }
     }
 
-    /// Nothing comes any more.
+    /// Marks the end of the output.
     pub fn end(&self, code: Option<i32>) {
         self.ended.send_replace(FeedState::Ended { code });
     }
@@ -159,7 +159,7 @@ impl Attachment {
         *self.written.borrow()
     }
 
-    /// The person has been shown so many bytes more.
+    /// The tab has shown this many more bytes.
     pub fn acknowledge(&mut self, bytes: u64) {
         self.acknowledged = self.acknowledged.saturating_add(bytes).min(self.sent);
         let mut state = self.feed.state();
@@ -168,13 +168,13 @@ impl Attachment {
         self.feed.acknowledged.notify_one();
     }
 
-    /// What may be sent now: nothing while the tab has not shown what it was sent.
+    /// The next output to send; `None` while the tab has too much unacknowledged output.
     pub fn next_chunk(&mut self) -> Option<Output> {
         if self.sent >= self.acknowledged + MAX_UNACKNOWLEDGED {
             return None;
         }
         let state = self.feed.state();
-        // A tab that fell behind what is kept goes on with the oldest.
+        // A tab that fell behind the buffer continues with the oldest output in it.
         let offset = self.sent.max(state.oldest());
         let start = usize::try_from(offset - state.oldest()).unwrap_or(usize::MAX);
         let bytes: Vec<u8> = state.kept.iter().skip(start).take(CHUNK).copied().collect();
@@ -187,7 +187,7 @@ impl Attachment {
         Some(Output { offset, bytes })
     }
 
-    /// Waits until there is more or it ended; the end is said only when everything was sent.
+    /// Waits until there is more output or the end. The end is reported only when everything was sent.
     pub async fn changed(&mut self) -> FeedState {
         loop {
             let state = *self.ended.borrow_and_update();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tab_that_is_too_slow_gets_the_tail_and_holds_nobody_up() {
+    async fn a_tab_that_is_too_slow_gets_the_tail_and_does_not_delay_the_program() {
         let feed = feed();
         let mut slow = feed.attach(0);
         for _ in 0..3 * BUFFER_BYTES / 1024 {

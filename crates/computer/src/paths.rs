@@ -1,4 +1,4 @@
-//! Where a computer is: its workspace and its state. Code takes both paths and derives neither from the other.
+//! The folders of a computer: its workspace and its state. Code takes both paths and derives neither from the other.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -80,7 +80,7 @@ impl ComputerPaths {
     }
 }
 
-/// The path without `.` and `..`, by its names alone: links are not followed anywhere in a workspace.
+/// The path without `.` and `..`, resolved by name only: links are not followed in a workspace.
 fn normalized(path: &Path) -> PathBuf {
     let mut normalized = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! What a command says to the process that holds the log, and what it hears back: frames over a unix socket.
+//! The protocol between the command line and the holder of a computer: frames over a Unix socket.
 //!
 //! A frame is a little-endian length of four bytes and that many bytes. A caller sends one JSON [`Envelope`], then the
 //! bytes of the request (none for most) in frames that an empty frame ends. The answer is any number of
@@ -25,12 +25,12 @@ pub const VERSION: u32 = 1;
 const JSON_LIMIT: usize = 16 * 1024 * 1024;
 const CHUNK_LIMIT: usize = 1024 * 1024;
 
-/// A request with the ids that make a resend harmless.
+/// A request with the ids by which a resend is recognised.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Envelope {
     pub version: u32,
-    /// Through what the person asks.
+    /// The interface that the person uses.
     #[serde(default = "command_line")]
     pub actor: Actor,
     pub command: CommandId,
@@ -44,7 +44,7 @@ impl Envelope {
         Self { version: VERSION, actor: Actor::CLI, command, op, request }
     }
 
-    /// Reads a request. The version is looked at first: what another one means is not guessed at.
+    /// Reads a request. The version is checked first, because the meaning of other versions is unknown.
     pub fn receive(input: &mut dyn Read) -> io::Result<Self> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -54,9 +54,7 @@ impl Envelope {
         let invalid = |e: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, e.to_string());
         let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| invalid(&e))?;
         if version != VERSION {
-            return Err(invalid(&format!(
-                "version {version} of the protocol is not spoken here, only {VERSION}"
-            )));
+            return Err(invalid(&format!("protocol version {version} is not supported, only {VERSION}")));
         }
         serde_json::from_slice(&bytes).map_err(|e| invalid(&e))
     }
@@ -66,7 +64,7 @@ fn command_line() -> Actor {
     Actor::CLI
 }
 
-/// How conflicts are to be settled.
+/// How to resolve conflicts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choices {
@@ -76,21 +74,21 @@ pub struct Choices {
     pub others: Option<Choice>,
 }
 
-/// Which edits by other programs have to be recorded before a request is carried out.
+/// Which outside edits must be captured before a request is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureNeed {
     /// The request does not concern files.
     None,
-    /// Those that the watcher has recorded are enough: the request names its files, and an edit that comes at the same
-    /// moment is merged. Without a watcher, all.
+    /// The edits that the watcher has captured are enough: the request names its files, and a concurrent edit is
+    /// merged. Without a watcher, all edits are captured.
     WatcherIsEnough,
-    /// All, also those of this very moment: the request concerns any file, or compares with all of them.
+    /// All edits: the request concerns any file, or compares with all of them.
     FullScan,
 }
 
 impl Request {
-    /// Whether something is read or made before the change is submitted, so that a resend has to be recognised first.
-    /// All other resends are recognised by the writer.
+    /// Whether the request reads or makes something before it is submitted, so that a resend must be recognised first.
+    /// The writer recognises all other resends.
     pub(crate) fn reads_before_submitting(&self) -> bool {
         match self {
             Self::Copy { .. }
@@ -122,12 +120,12 @@ impl Request {
             Self::Gesture(_)
             | Self::Parts
             | Self::CollectGarbage
-            // These two record outside edits themselves, for the files that the command touched.
+            // These two capture outside edits themselves, for the files that the command touched.
             | Self::Accept { .. }
             | Self::Discard { .. }
-            // Recorded before the command is, also where it does not come as a request.
+            // Captured when the call is recorded, which also happens without a request.
             | Self::RunCommand(_)
-            // It reports how many were recorded.
+            // It captures them itself, and reports how many.
             | Self::Status => CaptureNeed::None,
             Self::Write { .. }
             | Self::MakeFolder { .. }
@@ -150,18 +148,18 @@ impl Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Records outside edits, brings everything up to date and says how it stands.
+    /// Captures outside edits, brings everything up to date and reports the status.
     Status,
     /// How the parts of the process that holds the computer are doing.
     Parts,
-    /// Runs a command in a cell; the bytes that follow are what it reads.
+    /// Runs a command in a cell; the bytes that follow are its standard input.
     #[serde(rename = "run")]
     RunCommand(CellCommand),
-    /// Keeps what a dry run changed.
+    /// Accepts the changes of a dry run.
     Accept {
         call: String,
     },
-    /// Throws it away.
+    /// Discards the changes of a dry run.
     Discard {
         call: String,
     },
@@ -171,14 +169,14 @@ pub enum Request {
         mode: Option<u16>,
         base: Base,
     },
-    /// A folder that is kept even when nothing is in it.
+    /// Makes a folder, which is kept while it is empty.
     MakeFolder {
         path: FilePath,
     },
     Remove {
         path: FilePath,
     },
-    /// A file, or a folder with all below it, to a place that is free.
+    /// Copies a file or folder to a free path.
     Copy {
         from: FilePath,
         to: FilePath,
@@ -207,7 +205,7 @@ pub enum Request {
     Checkpoint {
         message: String,
     },
-    /// Files of an export, into a computer that is not empty.
+    /// Imports the files of an export into this computer.
     Import {
         file: PathBuf,
         into: Option<FilePath>,
@@ -217,17 +215,17 @@ pub enum Request {
         paths: Vec<FilePath>,
         reason: String,
     },
-    /// Agents, and what they work on.
+    /// Runs of agents.
     #[serde(rename = "runs")]
     AgentRuns(RunRequest),
-    /// Drops contents that nothing names.
+    /// Deletes contents that no event references.
     #[serde(rename = "collect")]
     CollectGarbage,
     /// Computes the read models again from the first event, and compares the whole disk with the log.
     Rebuild,
 }
 
-/// The last word on a request.
+/// An answer: progress, output and run updates first, then exactly one final answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -236,7 +234,7 @@ pub enum Answer {
         done: u64,
         total: u64,
     },
-    /// What a command printed, a character for each byte.
+    /// Output of a command, one character for each byte.
     Output {
         errors: bool,
         text: String,
@@ -255,7 +253,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What was done, of a request that does something and tells nothing else.
+    /// The result of a request that changes something.
     pub fn into_done(self) -> Result<ChangeResult, ComputerError> {
         match self {
             Self::Done(done) => Ok(done),
@@ -270,7 +268,7 @@ impl Answer {
         }
     }
 
-    /// What was told about runs.
+    /// The answer to a request about runs.
     pub fn into_runs(self) -> Result<RunResponse, ComputerError> {
         match self {
             Self::AgentRuns(answer) => Ok(answer),
@@ -281,10 +279,9 @@ impl Answer {
             | Self::Status(_)
             | Self::Progress { .. }
             | Self::Output { .. }
-            | Self::RunUpdate(_) => Err(ComputerError::new(
-                ErrorCode::Failed,
-                "the computer gave another answer than was asked for",
-            )),
+            | Self::RunUpdate(_) => {
+                Err(ComputerError::new(ErrorCode::Failed, "unexpected answer of the computer"))
+            }
         }
     }
 
@@ -293,12 +290,12 @@ impl Answer {
     }
 }
 
-/// The bytes of a text that has a character for each.
+/// The bytes of a text with one character for each.
 pub fn bytes_from_latin1(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect()
 }
 
-/// How a computer stands.
+/// The status of a computer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Status {
     pub user: String,
@@ -310,12 +307,12 @@ pub struct Status {
     pub files: u64,
     pub bytes: u64,
     pub lag: u64,
-    /// Outside edits that this very call recorded.
+    /// Outside edits that this request captured.
     pub captured: u64,
     pub captured_op: Option<OpId>,
     pub skipped: Vec<(String, String)>,
     pub unavailable: Vec<FilePath>,
-    /// Files that are in the log and wait for something on disk to get out of their way.
+    /// Files of the log that cannot be written because something else is at their path.
     pub blocked: Vec<String>,
     pub checkpoint: Option<(String, Seq)>,
     pub unsaved_operations: u64,
@@ -336,7 +333,7 @@ fn send_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads one JSON frame. Bytes that are not a request are an error that says so.
+/// Reads one JSON frame. Bytes that are not valid JSON are an error.
 pub fn receive<T: DeserializeOwned>(input: &mut dyn Read) -> io::Result<T> {
     let bytes = receive_bytes(input, JSON_LIMIT)?;
     serde_json::from_slice(&bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))

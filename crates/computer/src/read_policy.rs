@@ -1,6 +1,6 @@
 //! Which files an agent may read without asking the person.
 //!
-//! The rules themselves are made elsewhere; a computer only asks.
+//! The rules are defined elsewhere; a computer only applies them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The commands that run in cells on one computer, and what they print, for its tabs.
+//! The running commands of one computer, and their output for tabs.
 //!
 //! A command is recorded before its caller is answered; then it runs on a thread of its own, with or without
 //! a tab that follows its output. Its result goes into the log.
@@ -18,22 +18,22 @@ use crate::cells::OutputListener;
 use crate::computer::{Caller, Computer};
 use crate::error::{ComputerError, ErrorCode};
 
-/// Commands that may run at once.
+/// How many commands may run at once.
 const MAX_COMMANDS: usize = 16;
-/// How soon it is seen that a command which is to be stopped has its cell.
+/// How often to check whether the cell of a command that must stop exists yet.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The commands that run.
+/// The running commands.
 #[derive(Default)]
 pub struct Commands {
     on_start: Option<OnStart>,
-    /// Set when the computer is being closed: agents start nothing any more.
+    /// Set when the computer is being closed; then agents cannot start commands.
     is_closed: AtomicBool,
     running: Mutex<BTreeMap<OpId, RunningCommand>>,
     preview_cache: Mutex<Option<CachedPreview>>,
 }
 
-/// Called when a command starts; what it returns is dropped when the command ends.
+/// Called when a command starts. The returned value is dropped when the command ends.
 pub type OnStart = Box<dyn Fn(OpId) -> Box<dyn Send> + Send + Sync>;
 
 impl std::fmt::Debug for Commands {
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Commands {
     }
 }
 
-/// A command that runs on the thread of its caller, until this is dropped.
+/// A command that runs on its caller's thread. Dropping this removes it from the list.
 struct CallerCommand<'a> {
     commands: &'a Commands,
     op: OpId,
@@ -57,7 +57,7 @@ impl Drop for CallerCommand<'_> {
     }
 }
 
-/// What a dry run would change, as long as no file does.
+/// The preview of a dry run, valid until a file changes.
 #[derive(Debug)]
 struct CachedPreview {
     op: OpId,
@@ -74,7 +74,7 @@ struct RunningCommand {
 }
 
 impl Commands {
-    /// Commands of which `on_start` is told.
+    /// `on_start` is called for each command that starts.
     pub fn new(on_start: OnStart) -> Self {
         Self { on_start: Some(on_start), ..Self::default() }
     }
@@ -93,7 +93,7 @@ impl Commands {
         !self.running().is_empty()
     }
 
-    /// Records a command and starts it. One that was asked for before is not run again.
+    /// Records a command and starts it. A resend does not run it again.
     pub fn start(
         &self,
         computer: &Arc<Computer>,
@@ -104,7 +104,7 @@ impl Commands {
         if running.len() >= MAX_COMMANDS && !running.contains_key(&caller.origin.op) {
             return Err(ComputerError::new(
                 ErrorCode::Refused,
-                format!("{MAX_COMMANDS} commands run already; wait, or stop one"),
+                format!("{MAX_COMMANDS} commands are running already; wait, or stop one"),
             ));
         }
         let Some(start) = computer.record_call(&caller, &command)? else { return Ok(()) };
@@ -126,7 +126,7 @@ impl Commands {
                     | ToolStatus::Discarded => None,
                 }),
                 Err(failure) => {
-                    tracing::warn!(%op, %failure, "a command came to nothing");
+                    tracing::warn!(%op, %failure, "a command could not be run");
                     None
                 }
             };
@@ -137,7 +137,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Runs a command of an agent's to its end, here. One that was recorded before and not answered is run again.
+    /// Runs a command of an agent to its end, on this thread. A recorded command without a result is run again.
     pub fn run_for_agent(
         &self,
         computer: &Arc<Computer>,
@@ -145,10 +145,10 @@ impl Commands {
         command: &CellCommand,
     ) -> Result<(), ComputerError> {
         let op = caller.origin.op;
-        // The first caller still waits for it, and two runs must not share a layer.
+        // The first caller still waits for it, and two executions must not share a layer.
         let registered = self
             .register(op)?
-            .ok_or_else(|| ComputerError::new(ErrorCode::Busy, "the command runs already"))?;
+            .ok_or_else(|| ComputerError::new(ErrorCode::Busy, "the command is running already"))?;
         let open = computer.writer().inspect(move |view| view.calls.get(&op).cloned())?;
         let start = match open {
             // It may have reached the network, and how far it got is unknown.
@@ -161,8 +161,8 @@ impl Commands {
         computer.execute_call(caller, command, Vec::new(), start, on_output).map(drop)
     }
 
-    /// Runs a command of a person at the command line to its end, on this thread. The caller is sent its output, and so are
-    /// the tabs that follow it.
+    /// Runs a command of a person at the command line to its end, on this thread. The caller and the tabs that follow
+    /// the command get its output.
     pub fn run_for_caller(
         &self,
         computer: &Computer,
@@ -171,7 +171,7 @@ impl Commands {
         input: Vec<u8>,
         listener: OutputListener<'_>,
     ) -> Result<CommandResult, ComputerError> {
-        // One that was asked for before is answered as the first time, and its feed is that of the first.
+        // A resend gets the first answer, and uses the feed of the first request.
         let registered = self.register(caller.origin.op)?;
         computer.run_command(caller, command, input, &mut |from, bytes| {
             if let Some(registered) = &registered {
@@ -181,7 +181,7 @@ impl Commands {
         })
     }
 
-    /// Takes a command in among those that run, until what is returned is dropped; nothing if it is among them.
+    /// Adds a command to the running ones until the returned value is dropped; `None` if it is running already.
     fn register(&self, op: OpId) -> Result<Option<CallerCommand<'_>>, ComputerError> {
         let mut running = self.running();
         if self.is_closed.load(Ordering::Relaxed) {
@@ -195,40 +195,40 @@ impl Commands {
         Ok(Some(CallerCommand { commands: self, op, feed, _started: self.started(op) }))
     }
 
-    /// Whether a command runs, or is about to.
+    /// Whether a command is running or about to start.
     pub fn is_running(&self, op: OpId) -> bool {
         self.running().contains_key(&op)
     }
 
-    /// Looks at what a command prints while it runs.
+    /// Follows the output of a running command.
     pub fn attach(&self, op: OpId, offset: u64) -> Result<Attachment, ComputerError> {
         match self.running().get(&op) {
             Some(command) => Ok(command.feed.attach(offset)),
-            None => Err(ComputerError::new(
-                ErrorCode::NotFound,
-                "no such command prints anything now; it may have ended",
-            )),
+            None => {
+                Err(ComputerError::new(ErrorCode::NotFound, "this command is not running; it may have ended"))
+            }
         }
     }
 
-    /// Ends a command. It leaves nothing behind but its result.
+    /// Stops a command. Its changes are discarded.
     pub fn stop(&self, computer: &Computer, op: OpId) -> Result<(), ComputerError> {
         loop {
             if computer.cells().stop(op) {
                 return Ok(());
             }
-            // It is recorded, and its cell is being built.
+            // It may be recorded while its cell is still being made.
             if !self.running().contains_key(&op) {
                 return Err(ComputerError::new(
                     ErrorCode::NotFound,
-                    "no such command runs; it may have ended",
+                    "this command is not running; it may have ended",
                 ));
             }
             std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// What a dry run that waits would change now. A tab asks again at every event, and the layer may be large.
+    /// The changes that accepting a dry run would make now, from a cache: tabs ask after every event, and the layer may
+    /// be large.
     pub fn preview_dry_run(&self, computer: &Computer, op: OpId) -> Result<ChangeResult, ComputerError> {
         let files = computer.writer().inspect(|view| {
             let computer = &view.computer;
@@ -245,13 +245,13 @@ impl Commands {
         }
     }
 
-    /// Ends all of them, and returns when their results are recorded.
+    /// Stops all commands, and returns when their results are recorded.
     pub fn end_all(&self, computer: &Computer) {
         self.is_closed.store(true, Ordering::Relaxed);
         computer.cells().stop_all();
-        // Those that are about to start are ended as soon as they have a cell.
+        // Commands that are about to start are stopped as soon as they have a cell.
         loop {
-            // Bound first, so that the list is not locked while this waits for an end.
+            // A separate statement, so that the list is not locked while this waits.
             let next = self.running().keys().next().copied();
             let Some(op) = next else { break };
             let _ = self.stop(computer, op);
@@ -264,7 +264,7 @@ impl Commands {
     }
 }
 
-/// Over a socket a command is spoken of like a terminal, by the same bytes.
+/// Tabs address the output of a command by a terminal id with the same bytes.
 pub fn feed_id(op: OpId) -> TerminalId {
     TerminalId::from_bytes(*op.as_bytes())
 }

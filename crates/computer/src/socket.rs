@@ -24,14 +24,15 @@ use crate::protocol::{
 };
 use crate::running_commands::Commands;
 
-/// A caller that says nothing for so long is let go.
+/// A caller that is silent for this long is disconnected.
 const CALLER_TIMEOUT: Duration = Duration::from_secs(60);
-const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(5);
-/// How often a caller whose command runs is looked for.
+/// The pause between attempts to stop a command whose cell is still being made.
+const STOP_RETRY_PAUSE: Duration = Duration::from_millis(5);
+/// How often to check whether the caller of a running command is still connected.
 const CALLER_CHECK_INTERVAL: rustix::event::Timespec =
     rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Unix sockets have short names; going through the folder's descriptor makes any folder do.
+/// The path of a Unix socket must be short. A path through the folder's descriptor works for any folder.
 fn with_short_path<T>(paths: &ComputerPaths, act: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
     use std::os::fd::AsRawFd;
     let folder = open(&paths.state, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -55,10 +56,10 @@ pub fn remove(paths: &ComputerPaths) -> io::Result<()> {
     }
 }
 
-/// What the process that holds a computer answers with.
+/// What the holder of a computer needs to answer requests.
 pub struct Holder {
     pub computer: Arc<Computer>,
-    /// What commands print also goes to tabs.
+    /// The running commands, whose output also goes to tabs.
     pub commands: Arc<Commands>,
     /// How the supervised parts are doing.
     pub parts: Box<dyn Fn() -> PartsReport + Send + Sync>,
@@ -96,7 +97,7 @@ pub fn serve(holder: &Holder, stream: &UnixStream) -> io::Result<()> {
         Err(e) => return Err(e),
     };
     let progress = |phase: &str, done, total| {
-        // Progress is a courtesy; a caller that does not read it gets the answer all the same.
+        // A caller that does not read progress still gets the answer.
         let _ = reply(&Answer::Progress { phase: phase.to_owned(), done, total });
     };
     if let Request::AgentRuns(RunRequest::Follow { run, after }) = &envelope.request {
@@ -139,7 +140,7 @@ fn is_gone(stream: &UnixStream) -> bool {
     poll(&mut fds, Some(&now)).is_ok() && !fds[0].revents().is_empty()
 }
 
-/// A command whose caller goes away is ended, as with Ctrl-C.
+/// Stops a command whose caller has disconnected, as with Ctrl-C.
 fn stop_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
@@ -148,7 +149,7 @@ fn stop_with_caller(computer: &Computer, op: OpId, stream: &UnixStream, is_over:
             return;
         }
         if !fds[0].revents().is_empty() {
-            std::thread::sleep(ACCEPT_RETRY_PAUSE);
+            std::thread::sleep(STOP_RETRY_PAUSE);
         }
     }
 }
@@ -162,7 +163,7 @@ pub fn connect(paths: &ComputerPaths) -> io::Result<Option<UnixStream>> {
     }
 }
 
-/// Follows a run until it is over, waits or is paused, and returns the last word.
+/// Follows a run until it is over, waits or is paused, and returns the final answer.
 pub fn follow(
     stream: UnixStream,
     envelope: &Envelope,
@@ -193,7 +194,7 @@ fn call_with(
     let mut input = BufReader::new(stream.try_clone()?);
     let mut out = BufWriter::new(stream);
     send(&mut out, envelope)?;
-    // A holder that refuses at once closes its side while we still send; its answer is what counts.
+    // A holder that refuses at once closes its side while this still sends; its answer counts.
     let sent = send_body(&mut out, body);
     loop {
         match receive(&mut input) {

@@ -1,7 +1,6 @@
 //! A computer that this process holds for a command, where no server does.
 //!
-//! It is opened as a server opens it, with the same parts: runs are carried out, and other commands reach it over the
-//! socket.
+//! It is opened with the same parts as in a server: runs are executed, and other commands reach it over the socket.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use computer::error::{ComputerError, ErrorCode};
 use computer::paths::ComputerPaths;
 use computer::socket;
 
-/// The socket is open within this time, or there is an error.
+/// How long to wait for the socket to open.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -1,4 +1,4 @@
-//! One machine: its front, its computers and their routes, put together.
+//! A machine: the web server, the registry of computers and all routes.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -40,17 +40,17 @@ pub enum MachineError {
     Computer(#[from] ComputerError),
 }
 
-/// What a machine is told.
+/// The configuration of a machine.
 #[derive(Debug, Clone)]
 pub struct MachineConfig {
     pub server: ServerConfig,
-    /// A computer that nobody has used for so long is closed until somebody does; none is if this is not set.
+    /// A computer that is idle for this long is closed until its next use; `None` disables this.
     pub idle_close: Option<Duration>,
     /// `[models]`: what differs from the built-in catalog.
     pub models: Option<toml::Table>,
     /// `[web.search]` and `[telemetry]`.
     pub services: Services,
-    /// `[mcp]`: servers of tools.
+    /// `[mcp]`: MCP servers.
     pub mcp: Option<toml::Table>,
     /// `[rules]`: what agents may do, before the built-in rules.
     pub rules: Option<toml::Table>,
@@ -58,7 +58,7 @@ pub struct MachineConfig {
 }
 
 impl MachineConfig {
-    /// When a computer is closed, unless the person says otherwise.
+    /// The default of `idle_close`.
     pub const IDLE_CLOSE: Duration = Duration::from_secs(15 * 60);
 
     pub fn new(server: ServerConfig) -> Self {
@@ -85,7 +85,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Takes the port, opens the store of identities and the owner's computer.
+    /// Binds the port, opens the identity store and the owner's computer.
     pub async fn start(
         config: &MachineConfig,
         clock: Clock,
@@ -126,12 +126,12 @@ impl Machine {
         self.registry.paths(&self.owner.id).workspace
     }
 
-    /// The routes behind their guards, for whoever calls them without a network.
+    /// The routes with their guards, for calls without a network.
     pub fn router(&self) -> axum::Router {
         self.router.clone()
     }
 
-    /// The port that was taken.
+    /// The port that the server listens on.
     pub fn port(&self) -> u16 {
         self.server.state().site.port()
     }
@@ -141,13 +141,13 @@ impl Machine {
         Ok(self.registry.open_for(&self.owner.id, &self.owner.name).await?)
     }
 
-    /// A link that signs the owner in, once, within five minutes.
+    /// A link that signs the owner in. It works once, for five minutes.
     pub fn link(&self) -> Result<String, MachineError> {
         let secret = self.server.state().identity.make_link(&self.owner.id)?;
         Ok(self.server.state().site.sign_in_link(&secret))
     }
 
-    /// Answers until `stop` is done; then every computer is closed.
+    /// Serves until `stop` completes; then closes every computer.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> Result<(), MachineError> {
         let (registry, users) = (Arc::clone(&self.registry), self.server.state().identity.users()?);
         let resuming = tokio::spawn(async move { registry.open_computers_with_runs(&users).await });
@@ -173,7 +173,7 @@ fn me(principal: Principal, shell: &ShellPermission, version: &str) -> Json<Me> 
     Json(Me { user, name, owner, shell: shell.is_allowed(), version: version.to_owned() })
 }
 
-/// Adds the route of the document that describes all routes, itself too.
+/// Adds the route of the document that describes all routes, including itself.
 fn describe(routes: &mut Vec<Route>) {
     const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
     let document = Arc::new(OnceLock::new());
@@ -184,8 +184,8 @@ fn describe(routes: &mut Vec<Route>) {
     let _ = document.set(format!("{:#}\n", api::openapi::document(routes)));
 }
 
-/// Puts the principal's own computer into the request, and whether they may have a shell: the owner, while there is
-/// nobody else.
+/// Adds the principal's computer to the request, and whether a plain shell is allowed: only for the owner, and only
+/// while no other account exists.
 fn attach(state: &Arc<ServerState>, registry: &Arc<Registry>) -> ExtensionLoader {
     let (state, registry) = (Arc::clone(state), Arc::clone(registry));
     Arc::new(move |principal| {
@@ -193,7 +193,7 @@ fn attach(state: &Arc<ServerState>, registry: &Arc<Registry>) -> ExtensionLoader
         Box::pin(async move {
             let mut attached = Extensions::new();
             if !has_one_account(&state) {
-                // Also those that were started before somebody else came.
+                // Also shells that were started before the second account existed.
                 registry
                     .open_computers()
                     .iter()

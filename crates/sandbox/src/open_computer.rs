@@ -1,7 +1,7 @@
-//! A computer that is in use: kept open, followed, watched and served, by supervised parts.
+//! An open computer with its supervised parts.
 //!
-//! A [`OpenComputer`] is a cheap handle on one user's computer and on nothing else: whoever has one can reach that user's
-//! events, files and terminals only. It is what every route of [`crate::api`] is given.
+//! An [`OpenComputer`] is a cheap handle on one user's computer. It gives access to that user's events, files and
+//! terminals only. Every route of [`crate::api`] gets one.
 
 mod activity;
 mod bus;
@@ -59,11 +59,11 @@ struct OpenComputerInner {
 
 impl std::fmt::Debug for OpenComputerInner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenComputer").field("place", &self.shared.computer.paths).finish_non_exhaustive()
+        f.debug_struct("OpenComputer").field("paths", &self.shared.computer.paths).finish_non_exhaustive()
     }
 }
 
-/// A computer that was not closed ends with its last handle.
+/// Dropping the last handle stops a computer that was not closed.
 impl Drop for OpenComputerInner {
     fn drop(&mut self) {
         self.shared.computer.begin_close();
@@ -172,7 +172,7 @@ impl OpenComputer {
         Ok(Self(Arc::new(OpenComputerInner { shared, terminals, services, local })))
     }
 
-    /// Whether there is another handle on it, or something runs: a request, a tab or a person is still there.
+    /// Whether there is another handle (of a request or a tab), or something is running.
     pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.0) > 1
             || !self.0.terminals.list().is_empty()
@@ -180,7 +180,7 @@ impl OpenComputer {
             || self.has_work()
     }
 
-    /// Whether a run goes on without the person.
+    /// Whether a run continues without the person.
     fn has_work(&self) -> bool {
         let works = |view: &mut kernel::View| {
             let goes_on = |run: &Run| {
@@ -193,12 +193,12 @@ impl OpenComputer {
         self.0.shared.computer.writer().inspect(works).unwrap_or(false)
     }
 
-    /// Ends the parts, brings the disk up to date and lets go of the computer, which can then be opened again.
-    /// Nothing is lost if this never runs.
+    /// Stops the parts, brings the disk up to date and releases the computer, which can then be opened again. Nothing
+    /// is lost if this never runs.
     pub async fn close(self) {
         let shared = Arc::clone(&self.0.shared);
         shared.computer.begin_close();
-        // Both wait until nothing is left, so that results of commands are recorded while the log is open.
+        // Both wait for the end, so that results of commands are recorded while the log is open.
         let same = Arc::clone(&self.0);
         let _ = blocking(move || {
             same.terminals.end_all();
@@ -208,7 +208,7 @@ impl OpenComputer {
         .await;
         shared.parts.stop().await;
         shared.tools.end().await;
-        // Letting go waits for the writer's thread.
+        // Dropping the computer waits for the writer's thread.
         let _ = blocking(move || {
             let projected = shared.computer.project(&|_, _, _| ()).map(drop);
             drop((self, shared));
@@ -239,7 +239,7 @@ impl OpenComputer {
         &self.0.terminals
     }
 
-    /// The model of this machine, if there is one.
+    /// The local model, if there is one.
     pub fn local_model(&self) -> Option<&Arc<dyn LocalModelHost>> {
         self.0.local.as_ref()
     }
@@ -249,12 +249,12 @@ impl OpenComputer {
         &self.0.shared.gateway
     }
 
-    /// Tools that others run.
+    /// The MCP servers of this user.
     pub fn mcp_tools(&self) -> &McpTools {
         &self.0.shared.tools
     }
 
-    /// Who searches the web, and where spans go.
+    /// Web search and telemetry.
     pub fn services(&self) -> &UserServices {
         &self.0.services
     }
@@ -267,8 +267,8 @@ impl OpenComputer {
         self.0.shared.notices.subscribe()
     }
 
-    /// Says what an agent says just now to whoever looks. It never waits and nothing of it is kept: the whole reply
-    /// is an event.
+    /// Sends streamed text of an agent to the tabs that listen now. It never waits, and nothing is stored: the whole
+    /// reply is an event.
     pub fn stream_speech(&self, run: RunId, task: TaskId, text: impl Into<String>) {
         self.0.shared.computer.stream_speech(AgentSpeech { run, task, text: text.into() });
     }
@@ -277,7 +277,7 @@ impl OpenComputer {
         self.0.shared.computer.subscribe_speech()
     }
 
-    /// Told whenever lists, search and disk have caught up.
+    /// Changes whenever lists, search and disk have caught up.
     pub fn projected(&self) -> watch::Receiver<Seq> {
         self.0.shared.bus.projected()
     }
@@ -300,7 +300,7 @@ pub(crate) fn not_started(error: ractor::SpawnErr) -> ComputerError {
     ComputerError::new(ErrorCode::Failed, format!("the computer could not be started: {error}"))
 }
 
-/// Runs something that blocks, away from the threads that serve.
+/// Runs a blocking function on a thread for blocking work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ComputerError> + Send + 'static,
 ) -> Result<T, ComputerError> {

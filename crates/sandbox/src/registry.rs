@@ -1,9 +1,9 @@
-//! The computers of this machine, opened when somebody reaches for theirs and closed when nobody has for a while.
+//! The computers of this machine: opened on the first request of their user, closed after a while without use.
 //!
-//! A computer is found by the id of its user and by nothing else, and only the guard asks, for the principal that it
-//! found: no request can name another's.
+//! A computer is looked up by its user's id, and only the guard does so, for the authenticated principal. No request
+//! can name another user's computer.
 //!
-//! Only this has a [`OpenComputer`] to give away, so one that it alone holds is one that nobody uses.
+//! Every [`OpenComputer`] comes from here, so one without another handle is idle.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,13 +25,13 @@ use computer::client;
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::{ComputerPaths, STATE, WORKSPACE};
 
-/// How long it may take until nothing holds a failed computer any more.
+/// How long to wait until a failed computer is released.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const REOPEN_PAUSE: Duration = Duration::from_millis(50);
-/// How often it is looked for computers that nobody uses, at most and at least.
+/// The minimum and maximum interval between checks for idle computers.
 const IDLE_CHECK_INTERVALS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 
-/// All computers that are open.
+/// The open computers.
 #[derive(Debug)]
 pub struct Registry {
     users: PathBuf,
@@ -40,11 +40,11 @@ pub struct Registry {
     slots: Mutex<HashMap<UserId, Arc<UserSlot>>>,
 }
 
-/// Where a user's computer is kept while it is open.
+/// The open computer of one user.
 #[derive(Debug, Default)]
 struct UserSlot {
     entry: Mutex<Option<OpenEntry>>,
-    /// Taken for as long as the computer is being opened or closed: whoever finds none waits here for their turn.
+    /// Locked while the computer is being opened or closed; other requests for it wait.
     opening: tokio::sync::Mutex<()>,
 }
 
@@ -67,7 +67,7 @@ impl UserSlot {
         Some(entry.computer.clone())
     }
 
-    /// Takes the computer out if nobody has used it for so long. From then on nobody else has it.
+    /// Removes the computer if it has been idle for this long. Then the caller has the only handle.
     fn take_idle(&self, idle: Duration) -> Option<OpenComputer> {
         let mut entry = self.entry();
         let open = entry.as_mut()?;
@@ -83,7 +83,7 @@ impl UserSlot {
 }
 
 impl Registry {
-    /// Computers below a data folder, and what their agents think with.
+    /// Computers below a data folder, and the services of their agents.
     pub fn new(data: &std::path::Path, services: AgentServices, application: Application) -> Self {
         Self { users: data.join("users"), services, application, slots: Mutex::default() }
     }
@@ -96,20 +96,20 @@ impl Registry {
         self.slots().values().cloned().collect()
     }
 
-    /// Where a user's computer is.
+    /// The folders of a user's computer.
     pub fn paths(&self, user: &UserId) -> ComputerPaths {
         let home = self.users.join(user.as_str());
         ComputerPaths { state: home.join(STATE), workspace: home.join(WORKSPACE) }
     }
 
-    /// A user's computer, opened if it is not, made if there is none.
+    /// A user's computer. It is opened if it is closed, and created if there is none.
     pub async fn open_for(&self, user: &UserId, name: &str) -> Result<OpenComputer, ComputerError> {
         let slot = Arc::clone(self.slots().entry(user.clone()).or_default());
         if let Some(open_computer) = slot.get() {
             return Ok(open_computer);
         }
         let _opening = slot.opening.lock().await;
-        // Somebody else may have had the turn before.
+        // Another request may have opened it meanwhile.
         if let Some(open_computer) = slot.get() {
             return Ok(open_computer);
         }
@@ -134,7 +134,7 @@ impl Registry {
             if let Some(failed) = failed {
                 failed.computer.close().await;
             }
-            // Tabs and requests let go of the old one within a moment.
+            // Tabs and requests release the old one shortly.
             let started = Instant::now();
             let opened = loop {
                 match self.open(&user, "").await {
@@ -152,8 +152,7 @@ impl Registry {
         }
     }
 
-    /// Opens the computers in which a run was under way when everything stopped, one after the other: their agents go
-    /// on, whether anybody signs in or not.
+    /// Opens the computers with unfinished runs, one after the other, so that their agents continue without a sign-in.
     pub async fn open_computers_with_runs(&self, users: &[User]) {
         for User { id, name, .. } in users {
             let paths = self.paths(id);
@@ -163,7 +162,7 @@ impl Registry {
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = woken {
-                tracing::warn!(user = %id, %failure, "it cannot be seen whether a run is to go on");
+                tracing::warn!(user = %id, %failure, "cannot check for unfinished runs");
             }
         }
     }
@@ -176,7 +175,7 @@ impl Registry {
             .collect()
     }
 
-    /// Closes computers that nobody has used for so long, for as long as this is polled.
+    /// Closes computers that have been idle for this long, for as long as this is polled.
     pub async fn close_idle(&self, idle: Duration) {
         let (shortest, longest) = IDLE_CHECK_INTERVALS;
         loop {
@@ -190,7 +189,7 @@ impl Registry {
         }
     }
 
-    /// Closes all of them.
+    /// Closes all computers.
     pub async fn close(&self) {
         let slots = self.all();
         let closing = slots.iter().map(|slot| async {

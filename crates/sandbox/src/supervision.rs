@@ -1,9 +1,9 @@
-//! The supervision tree: the application supervises computers, each computer its parts (ADR 0027).
+//! The supervision tree: the application supervises computers, each computer its parts (ADR 0011).
 //!
 //! Every part is an actor around a future, and [`POLICIES`] says for each kind what starts it again and what happens to
-//! its work. Nothing that was acknowledged depends on a part: the log is the truth, so a part that failed continues from
-//! there. Parts that end by themselves (a terminal, a command, the program of an MCP server) are supervised through a
-//! [`PartGuard`], which their owner holds as long as they run.
+//! its work. Nothing that was acknowledged depends on a part: the log is the truth, so a part that failed continues
+//! from there. Parts that end by themselves (a terminal, a command, the program of an MCP server) are supervised
+//! through a [`PartGuard`], which their owner holds as long as they run.
 
 mod application;
 mod policy;
@@ -124,7 +124,7 @@ impl Drop for PartGuard {
     }
 }
 
-/// What a supervisor is asked.
+/// A message to a supervisor.
 enum Message {
     Start(PartSpec),
     Restart(u64),
@@ -132,8 +132,8 @@ enum Message {
     End,
 }
 
-/// Whether a part ends by itself when the computer is closed. Runs are cancelled then, and what guards stand for is ended
-/// by its owner.
+/// Whether a part ends by itself when the computer is closed. Runs are cancelled then. A part behind a guard is
+/// stopped by the guard's owner.
 fn ends_with_computer(kind: PartKind) -> bool {
     match kind {
         PartKind::Computer
@@ -200,7 +200,7 @@ impl SupervisorState {
         Ok(())
     }
 
-    /// Settles the end of a part. An error is one that the computer cannot go on with.
+    /// Handles the end of a part. An error means that the computer cannot continue.
     fn ended(
         &mut self,
         id: ActorId,

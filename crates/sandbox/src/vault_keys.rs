@@ -1,4 +1,4 @@
-//! Keys of providers out of the vault, for the agents of a user.
+//! Keys of providers from the vault, for the agents of a user.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use hypervisor::vault::{KeyReader, Vault};
 use models::{ApiKey, ApiKeys};
 use shared_types::UserId;
 
-/// Keys of one user, as the vault has them at that moment.
+/// Keys of one user, read from the vault on each use.
 struct VaultKeys(KeyReader);
 
 impl ApiKeys for VaultKeys {

@@ -1,4 +1,4 @@
-//! Files that an agent may not read without being asked: its commands find their names, and cannot open them.
+//! Guarded files, which an agent may not read without approval: its commands see their names but cannot open them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -15,36 +15,36 @@ use shared_types::FilePath;
 
 use crate::paths::STATE;
 
-/// A folder that was changed so shortly before it was read may be changed again and look the same: stamps are as coarse as
-/// the clock of the file system.
+/// Timestamps have the resolution of the file system's clock, so a folder that changed less than this long ago may
+/// change again without a new timestamp.
 const MIN_STAMP_AGE: Duration = Duration::from_secs(3);
 
-/// File systems that stamp a folder whenever anything comes to it or goes: ext, XFS, btrfs, F2FS, bcachefs, ZFS, tmpfs and
-/// overlays of them. Of others, as of those of other machines, nothing is remembered.
+/// File systems that update the timestamp of a folder whenever an entry is added or removed: ext, XFS, btrfs, F2FS,
+/// bcachefs, ZFS, tmpfs and overlays of them. On others, such as network file systems, nothing is cached.
 const RELIABLE_FILE_SYSTEMS: [u64; 8] =
     [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
 
-/// The files of a workspace that not every agent may read. Those that the log ignores are on disk only, so it is the disk
-/// that is looked at; a folder that is as it was the last time is not read again.
+/// The files of a workspace that not every agent may read. Ignored files are on disk only, so this reads the disk; a
+/// folder that has not changed is not read again.
 #[derive(Debug)]
 pub struct GuardedFiles {
     workspace: PathBuf,
     known: Mutex<HashMap<PathBuf, FolderCache>>,
 }
 
-/// What is directly in a folder.
+/// The entries of a folder.
 #[derive(Debug, Default)]
 struct FolderCache {
-    /// As it was when it was read, unless it may have changed unseen since then.
+    /// Its identity when it was read; absent if it may have changed unnoticed since then.
     identity: Option<FileIdentity>,
     below: Vec<OsString>,
     guarded: Vec<OsString>,
-    /// Links whose names are guarded: no agent may read through them without asking.
+    /// Links whose names are guarded: no agent may read through them without approval.
     links: Vec<OsString>,
 }
 
-/// What tells a file or folder from another that stands in its place later: its device, its number, and when it was last
-/// changed, since numbers are used again.
+/// Distinguishes a file or folder from a later one at the same path: its device, its inode number, and when it last
+/// changed, because inode numbers are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileIdentity {
     device: (u32, u32),
@@ -57,18 +57,18 @@ impl GuardedFiles {
         Self { workspace: workspace.to_owned(), known: Mutex::default() }
     }
 
-    /// All files that are out of an agent's read_policy, relative to the workspace.
+    /// All files that an agent may not read, relative to the workspace.
     pub fn unreadable_files(&self, read_policy: &ReadPolicy) -> io::Result<BTreeSet<PathBuf>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *known);
         let device = self.reliable_device()?;
         let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
-        // A path that no rule can judge is not shown.
+        // A path to which no rule can be applied is unreadable.
         let is_out = |path: &PathBuf| !path_for_rules(path).is_some_and(|path| read_policy.may_read(&path));
         while let Some(path) = folders.pop() {
             let folder = match self.folder(&path, before.remove(&path), device, read_policy) {
                 Ok(folder) => folder,
-                // Another program may remove it at any time.
+                // Another program may have removed it.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
             };
@@ -82,7 +82,7 @@ impl GuardedFiles {
         Ok(found)
     }
 
-    /// The device of the workspace, if its stamps can be relied on.
+    /// The device of the workspace, if its timestamps are reliable.
     fn reliable_device(&self) -> io::Result<Option<(u32, u32)>> {
         let stamps = RELIABLE_FILE_SYSTEMS.contains(&(statfs(&self.workspace)?.f_type as u64));
         let device = stamps.then(|| stat(&self.workspace.join("")).map(|found| identity(&found).device));
@@ -151,14 +151,14 @@ fn is_old_enough(changed: i64, now: SystemTime) -> bool {
     changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|passed| passed > MIN_STAMP_AGE))
 }
 
-/// The name of a file by which rules know it. One that the log cannot hold goes by what can be read of it.
+/// The path of a file for the rules. A path that the log cannot store is converted with replacement characters.
 fn path_for_rules(path: &Path) -> Option<FilePath> {
     let text = FilePath::from_bytes(path.as_os_str().as_bytes());
     text.or_else(|_| FilePath::parse(&path.to_string_lossy())).ok()
 }
 
-/// Files that are out of read_policy, each with what tells it from another that stands in its place later. A cover goes with the
-/// file under it, so a long-lived user has to look again.
+/// Files that an agent may not read, each with its identity. A cover disappears with the file under it, so a cell that
+/// stays open must be checked again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CoveredFiles(BTreeMap<PathBuf, FileIdentity>);
 
@@ -180,7 +180,7 @@ impl CoveredFiles {
     }
 }
 
-/// Reads a folder. One that its owner closed is opened first: a command could do so as well, and look.
+/// Reads a folder. An unreadable one is made readable first, because a command could do the same.
 fn open(folder: &Path) -> io::Result<std::fs::ReadDir> {
     match std::fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {

@@ -8,7 +8,7 @@ use isolation::policy::clean_environment;
 use isolation::{Access, Backend, Container, Image, Jail, Limits, Mount, Network, Policy};
 use shared_types::wire::{CellCommand, CommandNetwork};
 
-/// What cells of one computer are like, unless a command asks for less or the person for more.
+/// The default settings for the cells of one computer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSettings {
     pub backend: BackendKind,
@@ -21,7 +21,7 @@ pub struct CellSettings {
     pub trash: u64,
 }
 
-/// What backend are made of.
+/// The isolation backend of cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BackendKind {
     #[default]
@@ -77,7 +77,7 @@ impl CellSettings {
         self.policy_over(owner, mount, limits, network)
     }
 
-    /// The policy of a terminal: it works on the workspace itself, for as long as it likes.
+    /// The policy of a terminal: it works on the workspace itself, without a time limit.
     pub(crate) fn terminal_policy(&self, owner: &str, workspace: PathBuf) -> Policy {
         let mount = mount(workspace, Access::Direct, Vec::new());
         self.policy_over(owner, mount, self.limits, Network::None)
@@ -107,7 +107,7 @@ impl CellSettings {
     }
 }
 
-/// The workspace in a cell; the computer's own folder in it is not there.
+/// The workspace in a cell, without the computer's own folder.
 pub fn mount(workspace: PathBuf, access: Access, covered: Vec<PathBuf>) -> Mount {
     let hidden = vec![crate::paths::STATE.to_owned()];
     Mount { source: workspace, target: isolation::policy::WORKSPACE.into(), access, hidden, covered }

@@ -1,4 +1,4 @@
-//! Who asks something of a computer.
+//! The caller of a request.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::ReadPolicy;
 use crate::ids;
 use crate::protocol::Envelope;
 
-/// The agent that asks.
+/// The agent that a request comes from.
 #[derive(Debug, Clone)]
 pub struct AgentCaller {
     pub run: RunId,
     pub task: TaskId,
     /// What its commands may read.
     pub read_policy: ReadPolicy,
-    /// How long its commands may take, if a budget limits that.
+    /// How long its commands may run, if a budget limits that.
     pub time_left: Option<Duration>,
 }
 
-/// Who asks, under which ids, and on behalf of which agent.
+/// The origin of a request, and the agent that it comes from.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub origin: Origin,

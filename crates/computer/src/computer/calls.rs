@@ -1,4 +1,4 @@
-//! What is known of the call of a tool, gathered from the events of its operation.
+//! A tool call, gathered from the events of its operation.
 
 use event_log::{EventLog, decode_event, read_content};
 use shared_types::payload::tool::{ToolCall, ToolEvent, ToolStatus};
@@ -8,10 +8,10 @@ use shared_types::{Event, INLINE_LIMIT, OpId, Payload};
 use super::Computer;
 use crate::error::{ComputerError, ErrorCode};
 
-/// Requests that are shown one by one.
+/// The number of requests that are listed.
 const REQUESTS: usize = 200;
 
-/// The call that an operation is, if it is one.
+/// The tool call of an operation, if it is one.
 pub fn call_details(log: &dyn EventLog, events: &[Event]) -> Option<CallDetails> {
     let mut tools = events
         .iter()
@@ -60,7 +60,7 @@ impl Computer {
         Ok(call_details(log, &events?))
     }
 
-    /// What the log says of a command that ran, without what it changed.
+    /// The recorded result of a command, without its changes.
     pub(crate) fn command_result(&self, op: OpId) -> Result<CommandResult, ComputerError> {
         let unknown = || ComputerError::new(ErrorCode::NotFound, format!("no command ran under the id {op}"));
         let call = self.call(op)?.ok_or_else(unknown)?;
@@ -74,12 +74,12 @@ impl Computer {
         })
     }
 
-    /// True if the call has its result, and what it changed with it.
+    /// True if the call has a result and its changes were recorded.
     pub(crate) fn call_completed(&self, op: OpId) -> Result<bool, ComputerError> {
         Ok(self.call(op)?.is_some_and(|call| matches!(call.status, Some(ToolStatus::Exited { .. }))))
     }
 
-    /// True if the call has its result.
+    /// True if the call has a result.
     pub(crate) fn call_is_answered(&self, op: OpId) -> Result<bool, ComputerError> {
         Ok(self.call(op)?.is_some_and(|call| call.status.is_some()))
     }

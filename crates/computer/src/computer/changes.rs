@@ -1,4 +1,4 @@
-//! Decisions in words and diffs, for a person who wants to see what happened or what would.
+//! Changes as lists and diffs, of what happened or of a preview.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Seq};
 use super::Computer;
 use crate::protocol::{Change, ChangeResult};
 
-/// Changes that are listed one by one, and those that are shown with their lines.
+/// How many changes are listed, and how many of them with their diffs.
 const MAX_LISTED_CHANGES: usize = 1000;
 const MAX_DIFFS: usize = 200;
-/// Larger files are named, not shown.
+/// Larger files are listed without a diff.
 const DIFF_LIMIT: u64 = 256 * 1024;
 
 impl Computer {
@@ -103,7 +103,7 @@ pub fn unified(
     }
 }
 
-/// The files that differ between two moments, without their lines.
+/// The files that differ between two events, without diffs.
 pub fn differences(log: &dyn EventLog, from: Seq, to: Seq) -> Result<Vec<Change>, ReadError> {
     let (early, late) = (from.min(to), from.max(to));
     let mut newer = view_at(log, early)?;
@@ -131,7 +131,7 @@ pub fn other_changes(events: &[Event]) -> Vec<String> {
     let line = |event: &Event| match &event.payload {
         Payload::Setting(SettingEvent::Set(p)) => Some(format!("setting {} becomes {}", p.key, p.value)),
         Payload::Setting(SettingEvent::Clear(p)) => Some(format!("setting {} is cleared", p.key)),
-        Payload::Window(WindowEvent::Set(p)) => Some(format!("window {} is put in its place", p.state.title)),
+        Payload::Window(WindowEvent::Set(p)) => Some(format!("arrange window {}", p.state.title)),
         Payload::Window(WindowEvent::Close(p)) => Some(format!("window {} is closed", p.prev.title)),
         Payload::Note(NoteEvent::Write(p)) => Some(format!("note {} is written", p.state.title)),
         Payload::Note(NoteEvent::Delete(p)) => Some(format!("note {} is deleted", p.prev.title)),

@@ -1,4 +1,4 @@
-//! How a computer is closed: once, and everyone who waits for it is woken.
+//! The start of closing a computer: it happens once, and calls everything that waits for it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use event_log::EventLog;
 
 use super::Computer;
 
-/// Whether a computer is about to be closed, and what to call then.
+/// Whether a computer is closing, and the functions to call then.
 #[derive(Default)]
 pub(super) struct CloseSignal(Mutex<CloseState>);
 
@@ -17,12 +17,12 @@ struct CloseState {
     begun: bool,
     writer_failed: bool,
     on_close: Vec<Callback>,
-    at_failure: Vec<Callback>,
+    on_writer_failure: Vec<Callback>,
 }
 
 impl std::fmt::Debug for CloseSignal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Ending").field(&self.state().begun).finish()
+        f.debug_tuple("CloseSignal").field(&self.state().begun).finish()
     }
 }
 
@@ -31,19 +31,19 @@ impl CloseSignal {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer's thread ended by a panic.
+    /// Called when the writer's thread panicked.
     pub(super) fn fail(&self) {
         let calls = {
             let mut state = self.state();
             state.writer_failed = true;
-            std::mem::take(&mut state.at_failure)
+            std::mem::take(&mut state.on_writer_failure)
         };
         calls.into_iter().for_each(|call| call());
     }
 }
 
 impl Computer {
-    /// Tells everyone who follows this computer to end.
+    /// Begins to close the computer: calls everything that was registered with [`on_close`](Self::on_close).
     pub fn begin_close(&self) {
         let calls = {
             let mut state = self.closing.state();
@@ -58,7 +58,7 @@ impl Computer {
         self.closing.state().begun
     }
 
-    /// Calls a function when the computer ends, which may be now.
+    /// Calls a function when the computer begins to close, which may be now.
     pub fn on_close(&self, call: impl FnOnce() + Send + 'static) {
         let mut state = self.closing.state();
         if state.begun {
@@ -77,7 +77,7 @@ impl Computer {
             drop(state);
             call();
         } else {
-            state.at_failure.push(Box::new(call));
+            state.on_writer_failure.push(Box::new(call));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Commands in cells, as transactions on the workspace.
 //!
-//! A command is recorded before it starts (`tool.call`). It sees the workspace through a layer of its own; nothing it
-//! writes is anywhere else. When it ends, what the layer holds becomes the events of one operation together with its
-//! result, in one append, and only then reaches the workspace. A command that was killed leaves the layer to be thrown
-//! away. So whichever process dies at whichever moment, the workspace is as before or as after, and the log says which.
+//! A command is recorded before it starts (`tool.call`). It sees the workspace through a layer of its own, and
+//! everything that it writes goes there. When it ends, the changes in the layer and its result become the events of one
+//! operation, in one append, and only then reach the workspace. The layer of a killed command is deleted. So if any
+//! process dies at any time, the workspace is in the state before or after the command, and the log says in which.
 
 mod command_check;
 mod command_exit;
@@ -40,7 +40,7 @@ use recovery::interrupted_status;
 pub(crate) use recovery::{interrupt, recover_calls};
 
 impl Computer {
-    /// Runs a command in a cell over a copy of the workspace, and keeps what it changed if it came to its end.
+    /// Runs a command in a cell over a copy of the workspace, and keeps its changes if it completed.
     pub(crate) fn run_command(
         &self,
         caller: &Caller,
@@ -54,14 +54,14 @@ impl Computer {
         }
     }
 
-    /// Records that a command is called; nothing if this was asked and recorded before.
+    /// Records the call of a command. `None` if this is a resend of a recorded call.
     pub(crate) fn record_call(
         &self,
         caller: &Caller,
         command: &CellCommand,
     ) -> Result<Option<CommandStart>, ComputerError> {
         command_check::check(command, &self.cells().settings().limits)?;
-        // Edits from before the command are recorded before it, so that undoing the newest operation undoes the command.
+        // Earlier edits are captured before the command, so that undoing the newest operation undoes the command.
         if !self.is_watched() {
             self.capture_outside_edits(&|_, _, _| ())?;
         }
@@ -81,12 +81,12 @@ impl Computer {
             return Ok(None);
         }
         let seq = started.appended.map_or(Seq::ZERO, |appended| appended.last);
-        // The command sees the disk, and what it sees has to be what the log says it is based on.
+        // The command sees the disk, so the disk must match the log at which the command starts.
         self.project(&|_, _, _| ())?;
         Ok(Some(CommandStart { seq, at: crate::ids::now() }))
     }
 
-    /// Begins a command again that was recorded when it was called, and of which nothing took effect.
+    /// Starts a recorded command again that was interrupted before it had any effect.
     pub(crate) fn restart_call(&self) -> Result<CommandStart, ComputerError> {
         if !self.is_watched() {
             self.capture_outside_edits(&|_, _, _| ())?;
@@ -96,7 +96,7 @@ impl Computer {
         Ok(CommandStart { seq, at: crate::ids::now() })
     }
 
-    /// Runs a command that was recorded, to its result.
+    /// Executes a recorded call and records its result.
     pub(crate) fn execute_call(
         &self,
         caller: &Caller,
@@ -109,8 +109,8 @@ impl Computer {
         let could_read = self.readable_taint(caller)?;
         let executed = self.execute(caller, command, input, listener);
         if self.cells().is_closing() && caller.agent.is_some() && !keeps_its_result(command, &executed) {
-            // Nothing of it is kept. The call stays open: when the computer is opened it is made again, or the person is
-            // asked if it may have reached the outside.
+            // Its changes are discarded, and the call stays open: when the computer is opened again, the call is
+            // repeated, or the person is asked about it if it had network access.
             self.drop_layer(caller.origin.op);
             return Err(ComputerError::new(ErrorCode::Busy, "the computer is being closed"));
         }
@@ -120,7 +120,7 @@ impl Computer {
             Ok(ran) => Ok(ran),
             Err(failure) if self.call_is_answered(caller.origin.op)? => Err(failure),
             Err(failure) => {
-                // First of all, since it may be what fills the disk.
+                // Before anything else, because the layer may be what fills the disk.
                 self.drop_layer(caller.origin.op);
                 let status = ToolStatus::Failed { reason: failure.message.clone().into() };
                 let answer = caller.clone().with_new_command();
@@ -130,7 +130,7 @@ impl Computer {
         }
     }
 
-    /// The labels of all files that a command of an agent's can read. Which of them it reads is unknown.
+    /// The taint of all files that an agent's command can read. Which of them it reads is unknown.
     fn readable_taint(&self, caller: &Caller) -> Result<BTreeSet<Taint>, ComputerError> {
         let Some(read_policy) = caller.agent.as_ref().map(|agent| agent.read_policy.clone()) else {
             return Ok(BTreeSet::new());
@@ -176,7 +176,7 @@ impl Computer {
             .transpose();
         let ran = proxy.map_err(ComputerError::from).and_then(|proxy| {
             let ran = self.execute_in(&*cell, command, input, listener);
-            // All requests are told before the result is.
+            // All requests are recorded before the result is.
             drop(proxy);
             ran
         });
@@ -187,14 +187,15 @@ impl Computer {
         Ok(CommandExit { exit, usage, kept })
     }
 
-    /// What an agent may not read and what came while its command ran was not covered, so its output is not shown to anyone, and
-    /// nothing of it is kept.
+    /// A guarded file that appeared while the command ran was not hidden from it, so the command's output and changes
+    /// are discarded.
     fn check_read_policy(&self, caller: &Caller, covered: &BTreeSet<PathBuf>) -> Result<(), ComputerError> {
         let Some(agent) = &caller.agent else { return Ok(()) };
         let now = self.cells().guarded_files().unreadable_files(&agent.read_policy)?;
         let Some(appeared) = now.difference(covered).next() else { return Ok(()) };
         let message = format!(
-            "{} came while it ran, which it may not read, so nothing of it was kept; run it again",
+            "{} appeared while the command ran, and this agent may not read it; the output and all changes were \
+             discarded. Run the command again.",
             appeared.display()
         );
         Err(ComputerError::new(ErrorCode::Refused, message))
@@ -219,7 +220,7 @@ impl Computer {
         Ok((exit, kept))
     }
 
-    /// Turns the end of a command into its result.
+    /// Records the result of a command that ended.
     fn record_end(
         &self,
         caller: &Caller,
@@ -232,13 +233,13 @@ impl Computer {
         let status =
             if was_stopped && self.cells().is_closing() { interrupted_status() } else { executed.status() };
         let (mut report, mut contents) = executed.report(&**self.log())?;
-        // Only a command that came to its own end has changed anything.
+        // Only the changes of a command that completed are kept.
         let complete = matches!(status, ToolStatus::Exited { .. });
         let mut changes =
             if complete { self.read_layer(caller.origin.op, start)? } else { LayerChanges::default() };
         report.notes.append(&mut changes.notes);
         changes.contents.append(&mut contents);
-        // Where it printed nothing and changed nothing, nothing of what it read went anywhere.
+        // A command without output or changes passed nothing on, so it adds no taint.
         let had_effect = report.output.is_some() || !changes.edits.is_empty() || !changes.ignored.is_empty();
         let read = could_read.into_iter().filter(|label| had_effect && !caller.origin.taint.contains(label));
         let taint = caller.origin.taint.iter().cloned().chain(read).collect();
@@ -249,7 +250,7 @@ impl Computer {
         self.finish(&caller.clone().with_new_command(), status, report, changes)
     }
 
-    /// Shows what a dry run changed, and keeps it aside.
+    /// Keeps the changes of a dry run aside, and returns a preview of them.
     fn keep_for_review(
         &self,
         caller: &Caller,
@@ -274,7 +275,7 @@ impl Computer {
         Ok(CommandResult { op: caller.origin.op, status: None, code, report, done })
     }
 
-    /// Keeps what a dry run changed.
+    /// Accepts the changes of a dry run.
     pub(crate) fn accept(&self, caller: &Caller, call: OpId) -> Result<CommandResult, ComputerError> {
         let _alone = self.cells().dry_run_lock();
         if self.log().answer(caller.origin.command)?.is_some() {
@@ -292,7 +293,7 @@ impl Computer {
         self.finish(&caller, status, report, changes)
     }
 
-    /// What a dry run that waits would change, as things stand now.
+    /// The changes that accepting a dry run would make now.
     pub(crate) fn preview_dry_run(&self, call: OpId) -> Result<ChangeResult, ComputerError> {
         self.check_is_dry_run(call)?;
         let report = self.command_result(call)?.report;
@@ -306,7 +307,7 @@ impl Computer {
         Ok(self.describe(call, &outcome, Mode::Preview))
     }
 
-    /// Throws away what a dry run changed.
+    /// Discards the changes of a dry run.
     pub(crate) fn discard(&self, caller: &Caller, call: OpId) -> Result<CommandResult, ComputerError> {
         let _alone = self.cells().dry_run_lock();
         if self.log().answer(caller.origin.command)?.is_some() {
@@ -318,14 +319,14 @@ impl Computer {
         self.finish(&caller, ToolStatus::Discarded, report, LayerChanges::default())
     }
 
-    /// Refuses what is no dry run that waits.
+    /// Refuses a call that is not a dry run waiting to be settled.
     fn check_is_dry_run(&self, call: OpId) -> Result<(), ComputerError> {
         match self.writer().inspect(move |view| view.calls.get(&call).map(|call| call.state))? {
             Some(CallState::Held) => Ok(()),
             Some(CallState::Running) => Err(ComputerError::new(ErrorCode::Refused, "the command still runs")),
             None => Err(ComputerError::new(
                 ErrorCode::NotFound,
-                "no dry run waits under this id; it may be settled already",
+                "no dry run with this id is open; it may be accepted or discarded already",
             )),
         }
     }
@@ -378,7 +379,7 @@ impl Computer {
             self.change(caller, ChangeRequest::Do(action), changes.contents, Mode::Commit, &|_, _, _| ())?;
         let mut ran = self.command_result(caller.origin.op)?;
         ran.done = done;
-        // The result is durable; what is left to do is done again at the next start if it fails now.
+        // The result is durable. If moving ignored files fails now, the next start repeats it.
         let placed = if matches!(status, ToolStatus::Exited { .. }) {
             let _alone = self.cells().ignored_files_lock();
             ignored::apply_plan(&self.paths, caller.origin.op, self.cells().settings().trash)
@@ -390,7 +391,7 @@ impl Computer {
                 ran.done.notes.extend(notes);
                 self.drop_layer(caller.origin.op);
             }
-            Err(e) => ran.done.notes.push(format!("ignored files are not yet in place: {e}")),
+            Err(e) => ran.done.notes.push(format!("ignored files could not be moved yet: {e}")),
         }
         Ok(ran)
     }
@@ -402,14 +403,14 @@ impl Computer {
     }
 }
 
-/// When a command began: at which event, and when by the clock of the disk.
+/// When a command started: the event, and the time by the clock of the disk.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 pub(crate) struct CommandStart {
     pub(super) seq: Seq,
     pub(super) at: Timestamp,
 }
 
-/// What a dry run leaves beside its layer.
+/// The file beside the layer of a dry run.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct DryRunRecord {
     status: ToolStatus,
@@ -419,14 +420,14 @@ struct DryRunRecord {
 
 const DRY_RUN_FILE: &str = "held.json";
 
-/// Whether a command of an agent's has a result though the computer is being closed. One without a network is made again
-/// in any case; one that may have reached the outside is not, if it came to its end.
+/// Whether to record the result of an agent's command although the computer is closing. A command without network is
+/// repeated anyway; one with network must not be, if it completed.
 fn keeps_its_result(command: &CellCommand, executed: &Result<CommandExit, ComputerError>) -> bool {
     let has_exited = |executed: &CommandExit| matches!(executed.status(), ToolStatus::Exited { .. });
     command.network != CommandNetwork::None && executed.as_ref().is_ok_and(has_exited)
 }
 
-/// What a command received from the network is in what it wrote.
+/// The caller's taint, and that of the network if the command could read from it.
 fn network_taint(caller: &Caller, command: &CellCommand) -> Vec<Taint> {
     let network = match command.network {
         CommandNetwork::None => None,

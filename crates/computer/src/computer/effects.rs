@@ -1,5 +1,5 @@
-//! What is owed to the world: checkpoints and purges. An effect runs after its event is durable, under the id it was
-//! promised with, so one that a crash interrupted simply runs again.
+//! Effects: checkpoints and purges. An effect starts after its event is durable and keeps its id, so after a crash it
+//! is repeated.
 
 use std::ops::ControlFlow;
 use std::sync::PoisonError;
@@ -20,25 +20,25 @@ use crate::ids;
 use crate::protocol::ChangeResult;
 use checkpoints::{Changes, CheckpointError, CheckpointRepo, CommitId, CommitRequest};
 
-/// An automatic checkpoint that could not be made is tried again after this time.
+/// A failed automatic checkpoint is retried after this time.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// What there is to say about effects that ran.
+/// Notes about effects that ran.
 #[derive(Debug, Default)]
 pub struct EffectNotes {
     pub notes: Vec<String>,
-    /// Whether one of them could not be carried out; its note says why.
+    /// Whether one of them failed; its note says why.
     pub failed: bool,
 }
 
 impl Computer {
-    /// Runs all effects that are pending.
+    /// Runs all due effects.
     pub fn run_due_effects(&self, progress: Progress<'_>) -> Result<EffectNotes, ComputerError> {
         let due_effects = self.due_effects.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = EffectNotes::default();
         while let Ok(effect) = due_effects.try_recv() {
             let id = effect.id;
-            // It may have been settled between the wake-up and now.
+            // Its result may have been recorded since it was queued.
             if self.writer.inspect(move |view| view.pending.contains(&id))? {
                 let EffectNotes { notes, failed } = self.run_effect(effect, progress)?;
                 all.notes.extend(notes);
@@ -73,20 +73,20 @@ impl Computer {
                 let dropped = self.log.purge(&hashes)?;
                 let forgotten = self.delete_checkpoint_repo()?;
                 self.record_effect_result(effect.id, Action::RecordPurge { effect: effect.id, dropped })?;
-                let mut notes = vec![format!("{dropped} of {} contents dropped for good", hashes.len())];
+                let mut notes = vec![format!("{dropped} of {} contents deleted for good", hashes.len())];
                 notes.extend(forgotten);
                 Ok(EffectNotes { notes, failed: false })
             }
         }
     }
 
-    /// Commits hold copies of the bytes, so they go too. Every checkpoint can still be restored from the log; the next
-    /// one starts the repository afresh.
+    /// Commits contain copies of the bytes, so the repository is deleted too. Every checkpoint can still be restored
+    /// from the log; the next checkpoint creates a new repository.
     fn delete_checkpoint_repo(&self) -> Result<Option<String>, ComputerError> {
         match std::fs::remove_dir_all(self.paths.state.join("checkpoints.git")) {
-            Ok(()) => {
-                Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into()))
-            }
+            Ok(()) => Ok(Some(
+                "the git copies of checkpoints were deleted too; restoring checkpoints still works".into(),
+            )),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e.into()),
         }
@@ -125,7 +125,7 @@ impl Computer {
         broken.map_or(Ok(found), |error| Err(error.into()))
     }
 
-    /// Commits the workspace as of now: only what changed since the last checkpoint, if git still has that one.
+    /// Commits the current workspace: only the changes since the last checkpoint, if git still has that commit.
     fn commit(
         &self,
         effect: EffectId,
@@ -163,12 +163,12 @@ impl Computer {
         let mut notes = Vec::new();
         if !made.left_out.is_empty() {
             notes.push(format!(
-                "{} files are not in the checkpoint: their bytes are gone",
+                "{} files are not in the checkpoint: their bytes were purged",
                 made.left_out.len()
             ));
         }
         notes.extend(self.push(&repo));
-        // After a crash this is the commit that was made before it, which may hold an older moment.
+        // After a crash this is the commit from before the crash, which may be of an older event.
         Ok((made.commit, made.seq, notes))
     }
 
@@ -208,7 +208,7 @@ impl Computer {
         }
     }
 
-    /// Asks for a checkpoint and makes it.
+    /// Requests a checkpoint and makes it.
     pub(super) fn checkpoint(
         &self,
         caller: &Caller,
@@ -241,7 +241,7 @@ impl Computer {
         Ok(done)
     }
 
-    /// Before everything changes, today is kept: as a checkpoint, and under a name of its own.
+    /// Keeps the present state before a restore: as a checkpoint, and under a backup name in git.
     pub(super) fn checkpoint_before_restore(
         &self,
         seq: Seq,
@@ -295,12 +295,12 @@ impl Computer {
         let caller = Caller::system(Actor::CHECKPOINTS);
         let message = format!("After {count} operations");
         let made = self.request_checkpoint(&caller, CheckpointReason::Automatic, &message, progress);
-        // One that failed is tried again after a while, and not at every event meanwhile.
+        // A failed checkpoint is retried after a while, not with every event.
         *retry = made.is_err().then(|| Instant::now() + RETRY);
         retry.map(|_| RETRY)
     }
 
-    /// Drops bytes for good. What still stands in the workspace is refused: it would only be recorded again.
+    /// Deletes bytes for good. A content that is in the workspace now is refused: it would be captured again.
     pub(super) fn purge(
         &self,
         caller: &Caller,
@@ -324,11 +324,14 @@ impl Computer {
         named.dedup();
         for hash in hashes {
             if !self.log.has_content(hash)? {
-                return Err(ComputerError::new(ErrorCode::NotFound, format!("content {hash} is not here")));
+                return Err(ComputerError::new(
+                    ErrorCode::NotFound,
+                    format!("content {hash} is not in this computer"),
+                ));
             }
         }
         if let Some(seq) = self.batch_list_among(&named)? {
-            let message = format!("one of these is the list of event {seq}, which the log cannot do without");
+            let message = format!("one of these is the file list of event {seq}, which the log needs");
             return Err(ComputerError::new(ErrorCode::Refused, message));
         }
         let wanted = named.clone();
@@ -350,7 +353,7 @@ impl Computer {
         Ok(done)
     }
 
-    /// The event whose list of files is among the hashes: a part of the log's own structure, not of the person's bytes.
+    /// The event whose list of files is among the hashes. Such a list belongs to the log, not to the person's files.
     fn batch_list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, ComputerError> {
         let mut found = None;
         self.log.scan(Seq(1), &mut |stored| {
@@ -366,7 +369,7 @@ impl Computer {
         Ok(found)
     }
 
-    /// Every content that ever stood at a path.
+    /// Every content that a path ever had.
     fn versions(&self, path: &FilePath) -> Result<Vec<ContentHash>, ComputerError> {
         let seqs = self.projector().views().touches(path)?;
         let mut hashes = Vec::new();

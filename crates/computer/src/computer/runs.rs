@@ -1,11 +1,11 @@
-//! Runs of agents, as the person sees them and acts on them.
+//! Runs of agents, as the person sees and controls them.
 //!
-//! A gesture on a run is only recorded; agents follow the log and act on it. So nothing here knows how agents work,
-//! and everything that is shown is told by the events of the run ([`run_record`]).
+//! What a person does to a run is only recorded; agents follow the log and act on it. So nothing here knows how agents
+//! work, and everything that is shown is read from the events of the run ([`run_record`]).
 
 mod display;
 mod follow;
-#[allow(clippy::wildcard_enum_match_arm, reason = "a story picks what it tells of, and leaves out the rest")]
+#[allow(clippy::wildcard_enum_match_arm, reason = "only some event types are shown")]
 mod lists;
 mod questions;
 #[allow(clippy::wildcard_enum_match_arm, reason = "as above")]
@@ -31,41 +31,41 @@ use crate::protocol::{Answer, RunRequest, RunResponse};
 
 /// Characters of a title.
 const MAX_TITLE_CHARS: usize = 80;
-/// Bytes of an objective, and of anything else that the person says.
+/// The largest objective or message of a person.
 const MAX_MESSAGE_BYTES: u64 = 1 << 20;
-/// Words that wait for a listener at most; one that misses some has lost nothing, since the whole reply is an event.
+/// How many parts of speech wait for a listener. One that misses some has lost nothing: the whole reply is an event.
 const SPEECH_BUFFER: usize = 256;
 
-/// What an agent says just now.
+/// Text that an agent's model streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSpeech {
     pub run: RunId,
     pub task: TaskId,
-    /// With no words, what it said so far is void: its model begins again.
+    /// An empty text discards the text so far: the model starts again.
     pub text: String,
 }
 
-/// The role that takes an objective.
+/// The role of the lead agent.
 const LEAD_ROLE: &str = "conductor";
 
-/// Settings: what a run may take, and what all runs of a day may.
+/// The settings for the budget of a run, and of all runs of a day.
 pub const RUN_BUDGET_SETTING: &str = "runs.budget";
 pub const DAILY_BUDGET_SETTING: &str = "runs.daily";
 
-/// The setting for how many seconds calls that cannot be taken back lie in the outbox, and what holds without it.
+/// The setting for how many seconds a call that cannot be undone waits in the outbox, and its default.
 pub const OUTBOX_SECONDS_SETTING: &str = "runs.outbox";
 pub const DEFAULT_OUTBOX: u64 = 5;
 
-/// The budget of a run without a setting or a request for another.
+/// The budget of a run, unless the settings or the request have another.
 pub const DEFAULT_BUDGET: Budget =
     Budget { steps: Some(200), seconds: None, tokens: Some(3_000_000), micros: None };
 
-/// The setting that says what one agent of a role may take. Letting a run go on at that bound gives as much again.
+/// The setting for the budget of one agent of a role. Resuming a run that reached it grants the same amount again.
 pub fn agent_budget_setting(role: &str) -> String {
     format!("runs.agent.{role}")
 }
 
-/// The setting that says which model a role gets.
+/// The setting for the model of a role.
 pub fn role_model_setting(role: &str) -> String {
     format!("models.role.{role}")
 }
@@ -84,7 +84,7 @@ fn run_of(op: OpId) -> RunId {
 }
 
 impl Computer {
-    /// Sends what an agent says to the tabs that listen now. It never waits, and nothing of it is stored.
+    /// Sends streamed text of an agent to the tabs that listen now. It never waits, and nothing is stored.
     pub fn stream_speech(&self, speech: AgentSpeech) {
         let _ = self.speech.send(speech);
     }
@@ -142,7 +142,7 @@ impl Computer {
     }
 
     fn start_run(&self, caller: &Caller, start: &StartRun) -> Result<RunLine, ComputerError> {
-        // What was there the first time need not be there when the same is asked again.
+        // On a resend, attached files need not exist any more.
         if self.log().answer(caller.origin.command)?.is_none() {
             self.check_attached(&start.attached)?;
         }
@@ -158,7 +158,7 @@ impl Computer {
         self.run_line(start.run)
     }
 
-    /// What the person does not say is as their settings are.
+    /// Fills absent limits from the settings.
     fn budget_with_defaults(&self, requested: Budget) -> Result<Budget, ComputerError> {
         let set = self.writer.inspect(|view| view.setting(RUN_BUDGET_SETTING))?;
         let set = set.and_then(|value| serde_json::from_value(value).ok()).unwrap_or(DEFAULT_BUDGET);
@@ -216,7 +216,7 @@ impl Computer {
         self.run_line(run)
     }
 
-    /// The event with which an agent asked a question.
+    /// The event of a question.
     fn ask_event(&self, run: RunId, ask: AskId) -> Result<Option<EventId>, ComputerError> {
         for stored in self.log.run(run)?.iter().filter(|stored| stored.name == "run.ask") {
             if let Payload::Run(RunEvent::Ask(asked)) = decode_event(&*self.log, stored)?.payload
@@ -234,7 +234,7 @@ impl Computer {
         ask: Option<&str>,
         reply: &Reply,
     ) -> Result<RunLine, ComputerError> {
-        // A question that this very command closed is open no more.
+        // On a resend, the first request has closed the question.
         let answered = |event: Event| {
             let Payload::Run(RunEvent::Answer(answer)) = event.payload else { return None };
             Some((event.run_id?, answer.ask))
@@ -254,7 +254,8 @@ impl Computer {
         Ok(self.describe(caller.origin.op, &outcome, Mode::Commit))
     }
 
-    /// Records something that the person does in a run. Nothing of it is on disk, so the caller does not wait for the projector.
+    /// Records an action of the person in a run. It does not change files, so the caller does not wait for the
+    /// projector.
     fn record_in_run(
         &self,
         caller: &Caller,
@@ -266,7 +267,7 @@ impl Computer {
         self.submit(&caller, ChangeRequest::Do(Action::Run(action)), contents, Mode::Commit).map(drop)
     }
 
-    /// The run that an id or a part of it stands for.
+    /// The run with an id or a part of it.
     pub(crate) fn run_named(&self, text: &str) -> Result<RunId, ComputerError> {
         if let Ok(run) = text.parse() {
             return Ok(run);
@@ -286,13 +287,13 @@ impl Computer {
     }
 }
 
-/// Digits of an id that lists show: its last.
+/// How many digits of an id lists show: the last ones.
 const SHORT_ID_DIGITS: usize = 8;
 
 type StagedMessage = (ContentRef, Vec<(ContentHash, Vec<u8>)>);
 
-/// The one id that ends or begins with what a person typed, or whose end, as lists show it, begins so; nothing, if none
-/// does.
+/// The only id that matches the text that a person typed: as a prefix, a suffix, or a prefix of the eight digits that
+/// lists show. `None` if no id does.
 fn unique_match<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>, ComputerError> {
     if text.chars().filter(char::is_ascii_hexdigit).count() < 4 {
         let message = format!("{text:?} is no {what}: give four or more digits of its id");
@@ -308,7 +309,7 @@ fn unique_match<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Op
         (first, None) => Ok(first),
         (_, Some(_)) => Err(ComputerError::new(
             ErrorCode::BadRequest,
-            format!("{text} fits more than one {what}; give more digits"),
+            format!("more than one {what} matches {text}; give more digits"),
         )),
     }
 }

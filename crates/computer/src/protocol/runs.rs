@@ -1,5 +1,5 @@
-//! What is asked about runs of agents, and what is told. A run, a question and a permission are named by their id or a
-//! part of it, as a person types them.
+//! Requests about runs of agents, and their answers. Runs, questions and grants are named by their id or a part of it,
+//! as a person types it.
 
 use serde::{Deserialize, Serialize};
 use shared_types::payload::run::Reply;
@@ -10,13 +10,14 @@ use shared_types::{Seq, TaskId};
 
 use super::{CaptureNeed, Choices};
 
-/// Something about runs. A gesture is only recorded; the process that carries out the run follows the log and acts on it.
+/// A request about runs. What a person does to a run is only recorded; the process that executes the run follows the
+/// log and acts on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunRequest {
-    /// The envelope's command is the one that counts for a resend.
+    /// A resend is recognised by the envelope's command id.
     Start(StartRun),
-    /// The newest, or those that began before an event.
+    /// The newest runs, or those that started before an event.
     List {
         before: Option<Seq>,
     },
@@ -40,7 +41,7 @@ pub enum RunRequest {
         #[serde(rename = "gesture")]
         control: RunControl,
     },
-    /// Undoes everything that its calls did to files.
+    /// Undoes all changes of its calls to files.
     Undo {
         run: String,
         choices: Choices,
@@ -51,27 +52,27 @@ pub enum RunRequest {
         choices: Choices,
         preview: bool,
     },
-    /// Lets it go on from before a step, and takes back what its calls did to files since.
+    /// Rewinds it to before a step, and undoes the changes of its calls to files since then.
     Retry {
         run: String,
         step: Seq,
         choices: Choices,
         preview: bool,
     },
-    /// What waits for the person, in all runs.
+    /// The open questions of all runs.
     Questions,
-    /// Answers a question, or the only one there is.
+    /// Answers a question; without an id, the only open one.
     Answer {
         ask: Option<String>,
         reply: Reply,
     },
-    /// Which model the person wants for the agent that takes objectives.
+    /// The model that the settings name for the lead agent.
     Model,
     Grants,
     Revoke {
         grant: String,
     },
-    /// Tells what happens after an event until the run is over, waits for the person or is paused.
+    /// Reports what happens after an event until the run is over, waits for the person or is paused.
     Follow {
         run: String,
         after: Seq,
@@ -105,7 +106,7 @@ impl RunRequest {
     }
 }
 
-/// What is told about runs.
+/// The answer to a request about runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunResponse {
@@ -117,15 +118,15 @@ pub enum RunResponse {
     StepDetail(Box<StepDetail>),
     Questions(Questions),
     Grants(GrantList),
-    /// Nothing, where they leave that to the catalog.
+    /// `None` if the catalog decides.
     Model(Option<String>),
 }
 
-/// What happens in a run that is followed.
+/// What happens in a run that a caller follows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunUpdate {
-    /// A step, and once more when a call is answered.
+    /// A step. A call is sent again when it has a result.
     Step(Box<Step>),
     /// Text of an agent, as its model streams it.
     #[serde(rename = "said")]

@@ -25,7 +25,7 @@ impl ApiKeys for Key {
 
 /// Models that take so many milliseconds for a turn.
 pub(crate) fn script(steps: usize, millis: u64) -> Result<Script> {
-    // Each reads something new, so that nobody takes it for lost.
+    // Each step reads something new, so that the harness does not take it for a loop.
     let read = |n| {
         format!(
             "[[agent.step]]\ndelay_ms = {millis}\ncalls = [ {{ tool = \"read\", input = {{ path = \"a{n}.txt\" }} }} ]\n"
@@ -41,10 +41,10 @@ pub(crate) fn script(steps: usize, millis: u64) -> Result<Script> {
 }
 
 /// All agents think with the model at this address.
-pub(crate) fn minds(url: &str, key: &str) -> Result<AgentServices> {
+pub(crate) fn agent_services(url: &str, key: &str) -> Result<AgentServices> {
     let text = format!("[provider.anthropic]\nbase_url = \"{url}\"\nat_once = 128\n");
-    let (minds, key) = (AgentServices::new(Some(&text.parse()?))?, key.to_owned());
-    Ok(AgentServices { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..minds })
+    let (agent_services, key) = (AgentServices::new(Some(&text.parse()?))?, key.to_owned());
+    Ok(AgentServices { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..agent_services })
 }
 
 /// As many files as the longest script reads.

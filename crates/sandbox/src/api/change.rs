@@ -1,7 +1,7 @@
-//! A request that changes the computer of the person who sends it.
+//! A request that changes the computer of its sender.
 //!
-//! Its id is minted by the caller, in the header `Choir-Command`: a request that is sent again under the same id is
-//! answered as the first time and changes nothing again. Without the header it gets an id of its own.
+//! The caller mints its id and sends it in the header `Choir-Command`: a resend with the same id gets the first answer
+//! and changes nothing. Without the header the request gets a new id.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::open_computer::{OpenComputer, blocking};
 /// The header with the id of a request.
 pub(super) const HEADER: &str = "choir-command";
 
-/// Who sends a request that changes something, and its id.
+/// The computer that a request changes, and the id of the request.
 #[derive(Debug)]
 pub(super) struct ChangeContext {
     pub(super) computer: OpenComputer,
@@ -34,7 +34,7 @@ impl ChangeContext {
         Self { computer: computer.clone(), command }
     }
 
-    /// The operation that the request leads to. It has the id of the request, so a resend names the same one.
+    /// The operation of the request. It has the id of the request, so a resend has the same one.
     fn op(&self) -> OpId {
         OpId::from_bytes(*self.command.as_bytes())
     }
@@ -44,7 +44,7 @@ impl ChangeContext {
         Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request }
     }
 
-    /// Carries out a request without a body.
+    /// Sends a request without a body.
     pub(super) async fn send(&self, request: Request) -> Result<Answer, ComputerError> {
         self.send_envelope(self.envelope(request)).await
     }
@@ -55,7 +55,7 @@ impl ChangeContext {
         blocking(move || Ok(computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()))).await
     }
 
-    /// Carries out a request and says what it did.
+    /// Sends a request and returns its changes.
     pub(super) async fn apply(&self, request: Request) -> Result<ChangeResult, RouteError> {
         let answer = self.send(request).await.and_then(Answer::into_done);
         answer.map_err(|failure| problem::with_conflicts(&self.computer, failure))

@@ -1,4 +1,4 @@
-//! Checkpoints, and what differs between two moments.
+//! Checkpoints, and the differences between two events.
 
 use axum::Json;
 use event_log::EventLog;
@@ -15,7 +15,7 @@ use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 use computer::{differences, unified};
 
-/// Changes that are listed, and those that are shown with their lines.
+/// How many changes are listed, and how many of them with their diffs.
 const MAX_LISTED_CHANGES: usize = 1000;
 const MAX_DIFFS: usize = 200;
 
@@ -39,7 +39,7 @@ pub(super) async fn make(
     Ok(Json(change.apply(Request::Checkpoint { message: new.message }).await?))
 }
 
-/// Two moments, and a path to look at alone.
+/// Two events, and a path to restrict the comparison to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CompareQuery {

@@ -1,4 +1,4 @@
-//! Commands in cells: asked for, followed, stopped, and settled where they were only tried.
+//! Commands in cells: start, list, stop, and accept or discard dry runs.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -60,7 +60,7 @@ pub(super) async fn show(
     let found = blocking(move || detail(&open_computer, op)).await?;
     if found.call.is_none() {
         return Err(
-            ComputerError::new(ErrorCode::NotFound, format!("the operation {op} is no command")).into()
+            ComputerError::new(ErrorCode::NotFound, format!("the operation {op} is not a command")).into()
         );
     }
     Ok(Json(found))
@@ -91,7 +91,7 @@ async fn settle(change: ChangeContext, request: Request) -> Result<Json<CommandR
         | Answer::Done(_)
         | Answer::Status(_)
         | Answer::Parts(_) => {
-            Err(ComputerError::new(ErrorCode::Failed, "a command was answered with something else"))
+            Err(ComputerError::new(ErrorCode::Failed, "unexpected answer to a request about a command"))
         }
     };
     Ok(Json(answered?))

@@ -1,7 +1,7 @@
-//! Bytes of files, in and out.
+//! Reads and writes the bytes of files.
 //!
-//! What somebody wrote is never a page of ours: it goes out with a policy that forbids everything, and as a download
-//! when a browser would otherwise show it as a document.
+//! User content is never served as a page of ours: responses carry a policy that forbids everything, and are downloads
+//! where a browser would render them as a document.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -34,17 +34,17 @@ const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
 /// Chunks of an upload that wait for the disk, and of a download that wait for the caller.
 const QUEUED_CHUNKS: usize = 16;
 const CHUNK: usize = 64 << 10;
-/// What RFC 8187 has encoded in a name, and a little more.
+/// The characters that RFC 8187 requires to be encoded in a file name, and a few more.
 const ENCODED_IN_FILE_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
-/// Which bytes.
+/// Which bytes to read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ContentQuery {
-    /// A file; this or the hash must be there.
+    /// A file. Either this or the hash is required.
     path: Option<FilePath>,
     hash: Option<ContentHash>,
-    /// The moment to read the path at; now, if absent.
+    /// The event at which to read the path; absent for now.
     at: Option<Seq>,
     /// More than zero for a download.
     download: Option<u8>,
@@ -70,7 +70,7 @@ pub(super) async fn read(
         let open_computer = open_computer.clone();
         blocking(move || Ok(open_computer.computer().log().content_size(&hash)?)).await?
     };
-    // A range is of the version that the caller has, if they say which.
+    // A range refers to the version in `If-Range`, if the caller sends one.
     let same = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
     let part = match headers.get(header::RANGE).filter(|_| same).map(|range| requested_range(range, size)) {
         None | Some(RequestedRange::Whole) => None,
@@ -114,9 +114,9 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// What a `Range` asks for.
+/// The range that a request asks for.
 enum RequestedRange {
-    /// Everything, also where several parts are asked for: RFC 9110, 14.2 lets a server ignore them.
+    /// Everything, also if several ranges are requested: RFC 9110, 14.2 lets a server ignore them.
     Whole,
     Range(Range<u64>),
     Unsatisfiable,
@@ -135,12 +135,12 @@ fn requested_range(range: &HeaderValue, size: u64) -> RequestedRange {
 }
 
 fn range_not_satisfiable(size: u64) -> Response {
-    let detail = format!("the file has {size} bytes, and none of those were asked for");
+    let detail = format!("the file has {size} bytes, and the requested range is outside of them");
     let refusal = RouteError::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
     ([(header::CONTENT_RANGE, format!("bytes */{size}"))], refusal).into_response()
 }
 
-/// A content, or a part of it, as it is read. Bytes that turn out to be damaged end the connection before their last.
+/// Streams a content or a range of it. If its bytes are damaged, the connection ends before the last of them.
 async fn send(
     open_computer: OpenComputer,
     hash: ContentHash,
@@ -183,7 +183,7 @@ fn find(
         return Ok((hash, name));
     }
     let Some(path) = path else {
-        return Err(ComputerError::new(ErrorCode::BadRequest, "say which: path=… or hash=…"));
+        return Err(ComputerError::new(ErrorCode::BadRequest, "give path=… or hash=…"));
     };
     let computer = open_computer.computer();
     let wanted = path.clone();
@@ -200,7 +200,7 @@ fn find(
     }
 }
 
-/// The type of a file by its name. What a browser could run or navigate to is plain text.
+/// The content type of a file by its name. Types that a browser could run or navigate to are plain text.
 fn content_type(name: &str) -> &'static str {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {
@@ -224,12 +224,12 @@ fn content_type(name: &str) -> &'static str {
     }
 }
 
-/// Where the bytes go, and what the caller believes to be there.
+/// The path to write, and the content that the caller expects there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteQuery {
     path: FilePath,
-    /// `any`, `absent`, or the hash of what the caller saw.
+    /// `any`, `absent`, or the hash of the content that the caller saw.
     #[schemars(regex(pattern = "^(any|absent|[0-9a-f]{64})$"))]
     base: Option<String>,
 }
@@ -243,7 +243,7 @@ pub(super) async fn write(
         None | Some("any") => Base::Any,
         Some("absent") => Base::Absent,
         Some(hash) => Base::Content(hash.parse().map_err(|_| {
-            let detail = "base is any, absent, or the hash of what you saw";
+            let detail = "base must be any, absent, or the hash of the content that you saw";
             RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
         })?),
     };
@@ -267,7 +267,7 @@ pub(super) async fn write(
             let current = node.ok().flatten().and_then(|node| node.content()).map(|content| content.hash);
             Err(problem::stale(failure.message, current))
         }
-        // What broke off on its way says more than what it broke.
+        // The error of a broken upload is the more useful one.
         Err(failure) => match receiving.await {
             Ok(Err(refusal)) => Err(refusal),
             Ok(Ok(())) | Err(_) => Err(failure.into()),
@@ -293,7 +293,7 @@ async fn receive(body: Bytes, chunks: mpsc::Sender<io::Result<Vec<u8>>>) -> Resu
     Ok(())
 }
 
-/// A body as a reader. One that ends before its announced length is no file.
+/// A body as a reader. One that ends before its announced length is an error.
 struct Upload {
     received: mpsc::Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,

@@ -18,7 +18,7 @@ use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Envelope, Request};
 
-/// A moment.
+/// An event to read the state at.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AtSeqQuery {
@@ -33,7 +33,7 @@ pub(super) async fn state(
     Ok(Json(blocking(move || state_at(&open_computer, query.at)).await?))
 }
 
-/// The state of the desktop now, or as it was.
+/// The state of the desktop, now or at an earlier event.
 pub(super) fn state_at(open_computer: &OpenComputer, at: Option<Seq>) -> Result<DesktopState, ComputerError> {
     let computer = open_computer.computer();
     match at {

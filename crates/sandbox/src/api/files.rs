@@ -1,4 +1,4 @@
-//! Files: what is where, found, moved, copied and deleted, and what each of them was.
+//! Files: list, search, move, copy, delete, and list versions.
 
 use std::ops::ControlFlow;
 
@@ -18,11 +18,11 @@ use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 
-/// Versions of a file that are listed.
+/// How many versions of a file are listed.
 const MAX_VERSIONS: usize = 500;
 const DEFAULT_HITS: u32 = 50;
 
-/// A folder; none for the workspace.
+/// A folder; absent for the workspace.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FolderQuery {
@@ -96,7 +96,7 @@ pub(super) async fn delete(
     Ok(Json(change.apply(Request::Remove { path: at.path }).await?))
 }
 
-/// What is looked for.
+/// The query of a search.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchQuery {

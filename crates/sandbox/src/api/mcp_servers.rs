@@ -1,4 +1,4 @@
-//! MCP servers: which there are, how they stand, and what they have.
+//! MCP servers: their state, their tools, and restarts.
 
 use axum::Json;
 use schemars::JsonSchema;
@@ -15,18 +15,18 @@ pub(super) struct ServerName {
     name: String,
 }
 
-/// What is known of them, without asking any.
+/// Lists the servers without contacting them.
 pub(super) async fn list(open_computer: CurrentComputer) -> Json<Vec<McpServerLine>> {
     Json(open_computer.mcp_tools().lines())
 }
 
-/// Starts those that do not run, and says what came of it.
+/// Starts the servers that do not run, and lists all.
 pub(super) async fn start_all(open_computer: CurrentComputer) -> Json<Vec<McpServerLine>> {
     open_computer.mcp_tools().reach_all().await;
     Json(open_computer.mcp_tools().lines())
 }
 
-/// Ends one and starts it anew, and says what came of it.
+/// Restarts a server, and returns its state.
 pub(super) async fn restart(
     open_computer: CurrentComputer,
     PathParam(server): PathParam<ServerName>,

@@ -1,4 +1,4 @@
-//! Models: which there are, which each role gets, whether they answer, and the one that runs on this machine.
+//! Models: the catalog, the model of each role, tests, and the local model.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn listed(open_computer: &OpenComputer) -> Result<ModelList, ComputerError> {
     })
 }
 
-/// Asks a model for a word.
+/// Asks a model for a short reply.
 pub(super) async fn test(
     open_computer: CurrentComputer,
     PathParam(model): PathParam<ModelName>,
@@ -78,26 +78,26 @@ pub(super) async fn test(
     }))
 }
 
-/// The person agrees that the weights are fetched.
+/// Starts the download of the weights, which the person has agreed to.
 pub(super) async fn fetch(open_computer: CurrentComputer) -> Result<Json<LocalModelLine>, RouteError> {
     let local = open_computer.local_model().ok_or_else(none)?;
     local.fetch();
     Ok(Json(local.line()))
 }
 
-/// The person does not want them.
+/// Records that the person declined the download.
 pub(super) async fn decline(open_computer: CurrentComputer) -> Result<Json<LocalModelLine>, RouteError> {
     let local = Arc::clone(open_computer.local_model().ok_or_else(none)?);
     let declined = move || local.decline().map(|()| local.line());
     Ok(Json(blocking(declined).await?))
 }
 
-/// Ends the fetching of the weights, or the model itself.
+/// Stops the download of the weights, or the model itself.
 pub(super) async fn stop(open_computer: CurrentComputer) -> Result<StatusCode, RouteError> {
     open_computer.local_model().ok_or_else(none)?.stop();
     Ok(StatusCode::NO_CONTENT)
 }
 
 fn none() -> ComputerError {
-    ComputerError::new(ErrorCode::NotFound, "this program was built without a model of its own")
+    ComputerError::new(ErrorCode::NotFound, "this build has no local model")
 }

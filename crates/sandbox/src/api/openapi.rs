@@ -1,7 +1,7 @@
-//! The OpenAPI document: all routes with what they take and give, from the same table that serves them.
+//! The OpenAPI document: all routes with their inputs and outputs, from the same table that serves them.
 //!
-//! Schemas come from the types. What goes in stands inline, since the same type may have fields that a caller can
-//! leave out and an answer never does; what comes out is under `components`.
+//! Schemas come from the types. Request schemas are inline, because a field that is optional in a request may always be
+//! present in a response. Response schemas are in `components`.
 
 use hypervisor::access::{Access, BodyKind, ResponseKind, Route, SchemaFn};
 use schemars::SchemaGenerator;
@@ -11,7 +11,7 @@ use shared_types::wire::{FromClient, FromServer, Problem, TokenScope};
 
 const PREFIX: &str = "/api/v1/";
 
-/// Describes the routes of the interface; the page and its files are none.
+/// Describes the routes of the API, without the page and its files.
 pub fn document(routes: &[Route]) -> Value {
     let mut builder = DocumentBuilder::new();
     let mut paths: Map<String, Value> = Map::new();
@@ -41,7 +41,7 @@ pub fn document(routes: &[Route]) -> Value {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "choir_session_8080",
-                    "description": "Set by signing in; the port is in its name. Whatever changes something must \
+                    "description": "Set by signing in; the port is in its name. Requests that change something must \
                         come from a page of ours: the Origin is checked.",
                 },
                 "token": {
@@ -57,7 +57,7 @@ pub fn document(routes: &[Route]) -> Value {
     document
 }
 
-/// Whether a route belongs into the document.
+/// Whether a route belongs to the API.
 pub fn is_interface(route: &Route) -> bool {
     route.path != "/" && !route.path.contains("{*")
 }
@@ -169,12 +169,12 @@ impl DocumentBuilder {
             }
             ResponseKind::Bytes(kind) => done(json!({ kind: {} })),
             ResponseKind::File => json!({
-                "200": { "description": "All of it", "content": { "*/*": {} } },
-                "206": { "description": "The part in Range", "content": { "*/*": {} } },
-                "304": { "description": "It is what If-None-Match names" },
+                "200": { "description": "The whole file", "content": { "*/*": {} } },
+                "206": { "description": "The requested range", "content": { "*/*": {} } },
+                "304": { "description": "Unchanged: it has the tag in If-None-Match" },
             }),
             ResponseKind::WebSocket => {
-                json!({ "101": { "description": "The connection is a WebSocket from here on" } })
+                json!({ "101": { "description": "The connection becomes a WebSocket" } })
             }
             ResponseKind::Unspecified => json!({}),
         };
@@ -199,7 +199,7 @@ fn access_name(access: Access) -> Value {
     }
 }
 
-/// A parameter is absent or there, never null.
+/// A parameter is absent or present, never null.
 fn without_null(mut schema: Value) -> Value {
     let null = |value: &Value| value == "null" || value["type"] == "null";
     if let Some(mut choices) = schema.get("anyOf").and_then(Value::as_array).cloned() {
@@ -220,7 +220,7 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-/// Writes out the largest number of each format.
+/// Adds the limits of each number format.
 fn add_maximums(value: &mut Value) {
     let largest = match value.get("format").and_then(Value::as_str) {
         Some("uint32") => Some(u64::from(u32::MAX)),
@@ -241,8 +241,8 @@ fn add_maximums(value: &mut Value) {
     }
 }
 
-/// Writes a tuple whose members share one schema as an array of fixed length. It accepts the same values, and readers that
-/// rewrite `prefixItems` for older drafts (schemathesis 4.32 does, and then refuses the result) can read it.
+/// Writes a tuple whose members share one schema as an array of fixed length. It accepts the same values, and readers
+/// that rewrite `prefixItems` for older drafts (schemathesis 4.32 does, and then refuses the result) can read it.
 fn merge_equal_positions(value: &mut Value) {
     if let Some(schema) = value.as_object_mut()
         && !schema.contains_key("items")

@@ -1,4 +1,4 @@
-//! The timeline: operations, what each did, and going back.
+//! The timeline: operations, their changes, undo, redo and restore.
 
 use axum::Json;
 use event_log::{EventLog, ReadError, decode_event};
@@ -19,7 +19,7 @@ use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Choices, Request};
 use computer::{call_details, changes, other_changes};
 
-/// Which operations, and how many.
+/// Which operations to list, and how many.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OperationsQuery {
@@ -31,7 +31,7 @@ pub(super) struct OperationsQuery {
     source: Option<Source>,
     /// Of events: `file`, `window`, `setting`, `tool` and so on; `work` is all but `window`.
     family: Option<String>,
-    /// Words of the label.
+    /// Text in the label.
     q: Option<String>,
 }
 
@@ -58,7 +58,7 @@ fn operation(row: OperationRow) -> Operation {
         first: row.first,
         last: row.last,
         ts: Timestamp::from_millis(row.ts),
-        // What the log does not know cannot have been written by it.
+        // An unknown source cannot be in the log.
         source: Source::parse(&row.source).unwrap_or(Source::System),
         actor: row.actor,
         family: row.family,
@@ -91,7 +91,7 @@ pub(super) fn detail(open_computer: &OpenComputer, op: OpId) -> Result<Operation
     let events = events?;
     let (mut changes, mut total) = changes(log, &events, &|_| None, true);
     let (mut notes, call) = (other_changes(&events), call_details(log, &events));
-    // Of a dry run that waits, what it would change.
+    // For an open dry run, a preview of its changes.
     if call.as_ref().is_some_and(|call| call.dry_run_changes.is_some() && call.status.is_none())
         && let Ok(would) = open_computer.commands().preview_dry_run(open_computer.computer(), op)
     {

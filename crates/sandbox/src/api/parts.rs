@@ -1,4 +1,4 @@
-//! How the supervised parts of the computer are doing.
+//! The state of the supervised parts of a computer.
 
 use axum::Json;
 use shared_types::wire::PartsReport;

@@ -1,4 +1,4 @@
-//! Failures as `application/problem+json`, with codes that stay; `docs/errors.md` explains them.
+//! Errors as `application/problem+json`, with stable codes; `docs/errors.md` explains them.
 
 use axum::extract::FromRequestParts;
 use std::error::Error;
@@ -23,10 +23,10 @@ use shared_types::wire::ConflictView;
 use crate::open_computer::OpenComputer;
 use computer::error::{ComputerError, ErrorCode};
 
-/// Text of a side of a conflict that is shown at most.
+/// The largest side of a conflict that is shown as text.
 const SIDE_LIMIT: u64 = 64 * 1024;
 
-/// Why a route of a computer refuses: a problem on its way out.
+/// The error response of a route.
 #[derive(Debug, Clone)]
 pub struct RouteError(pub ApiError);
 
@@ -57,14 +57,14 @@ impl IntoResponse for RouteError {
     }
 }
 
-/// A write that was based on something else than what is there.
+/// A write whose base is not the current content.
 pub(super) fn stale(detail: String, current: Option<ContentHash>) -> RouteError {
     let mut refusal = RouteError::new(StatusCode::CONFLICT, "stale", detail);
     refusal.0.problem.current = current;
     refusal
 }
 
-/// A failure with the text of both sides of its conflicts.
+/// An error with the text of both sides of its conflicts.
 pub(super) fn with_conflicts(open_computer: &OpenComputer, failure: ComputerError) -> RouteError {
     let conflicts =
         failure.conflicts.iter().map(|conflict| conflict_view(&**open_computer.computer().log(), conflict));
@@ -74,7 +74,7 @@ pub(super) fn with_conflicts(open_computer: &OpenComputer, failure: ComputerErro
     refusal
 }
 
-/// A body that did not arrive as a whole.
+/// A request body that could not be read completely.
 pub(super) fn broken_body(error: axum::Error) -> RouteError {
     let mut causes = std::iter::successors(Some(&error as &dyn Error), |error| (**error).source());
     if causes.any(|error| error.is::<LengthLimitError>()) {
@@ -136,7 +136,7 @@ impl From<ComputerError> for RouteError {
     }
 }
 
-/// Query parameters; what is wrong with them is said in our own form.
+/// Query parameters. Invalid ones are answered in our error format.
 #[derive(Debug)]
 pub struct Params<T>(pub T);
 
@@ -157,7 +157,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// A part of the path, likewise.
+/// A path parameter, with the same errors.
 #[derive(Debug)]
 pub struct PathParam<T>(pub T);
 

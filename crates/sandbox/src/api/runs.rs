@@ -1,4 +1,4 @@
-//! Runs of agents: started, looked at, steered and taken back; what they ask, and what they may do.
+//! Runs of agents: start, show, control and undo them, answer their questions, and revoke grants.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -19,11 +19,11 @@ use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::protocol::{Answer, Request, RunRequest, RunResponse};
 
-/// Where a page begins.
+/// Where a page of a list starts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BeforeQuery {
-    /// Only what is older than this event.
+    /// Only entries that are older than this event.
     before: Option<Seq>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct StepPath {
     seq: Seq,
 }
 
-/// Asks the computer about runs, as a person at the desktop.
+/// Sends a request about runs, as the person at the desktop.
 async fn request_about_runs(
     open_computer: &OpenComputer,
     command: CommandId,
@@ -48,12 +48,14 @@ macro_rules! expect_answer {
     ($answer:expr, $kind:ident) => {
         match $answer {
             RunResponse::$kind(answer) => Ok(Json(answer)),
-            _ => Err(ComputerError::new(ErrorCode::Failed, "a run was answered with something else").into()),
+            _ => {
+                Err(ComputerError::new(ErrorCode::Failed, "unexpected answer to a request about runs").into())
+            }
         }
     };
 }
 
-/// Answers when the objective is recorded; agents work behind it.
+/// Answers when the objective is recorded. The agents start afterwards.
 pub(super) async fn start(
     open_computer: CurrentComputer,
     Body(start): Body<StartRun>,

@@ -1,4 +1,4 @@
-//! Services beside models: which are set up, and whether the search answers.
+//! Services besides models: the configured ones, and a test of the web search.
 
 use axum::Json;
 use shared_types::wire::{SearchTestResult, ServiceList};
@@ -11,8 +11,8 @@ pub(super) async fn list(open_computer: CurrentComputer) -> Json<ServiceList> {
     Json(open_computer.services().list())
 }
 
-/// Searches the web for a word.
+/// Tests the web search.
 pub(super) async fn try_search(open_computer: CurrentComputer) -> Result<Json<SearchTestResult>, RouteError> {
-    let none = || ComputerError::new(ErrorCode::NotFound, "no search of the web is set up in choir.toml");
+    let none = || ComputerError::new(ErrorCode::NotFound, "no web search is configured in choir.toml");
     Ok(Json(open_computer.services().try_search().await.ok_or_else(none)?))
 }

@@ -1,7 +1,8 @@
-//! The one WebSocket of a tab: events in order and once, then whatever happens; terminals beside them.
+//! The WebSocket of a tab: first the events that the tab missed, then new events, each once and in order; terminal
+//! output in binary frames.
 //!
-//! A tab names the last event it has. What it missed comes first, in chunks that the tab's own pace sets, since
-//! nothing is read ahead of what could be sent. One that was away for very long starts again from the state.
+//! A tab names the last event that it has. The server reads missed events in chunks, and the next chunk only when the
+//! last one was sent, so the tab sets the pace. A tab that missed very many events gets the state instead.
 
 use std::sync::Arc;
 
@@ -25,14 +26,14 @@ use computer::AgentSpeech;
 use computer::error::ComputerError;
 use computer::output_feed::FeedState;
 
-/// Messages of a client that are larger than this are no messages.
+/// The largest message of a client.
 const MESSAGE_LIMIT: usize = 256 << 10;
-/// A tab that is further behind gets the state instead of every event.
+/// A tab that missed more events than this gets the state instead.
 const MAX_BACKLOG_EVENTS: u64 = 5_000;
-/// Terminals that one tab may look at.
+/// How many terminals and commands one tab may follow.
 const MAX_ATTACHMENTS: usize = 16;
 
-/// Where the tab stands.
+/// The last event that the tab has.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SinceQuery {
@@ -63,7 +64,7 @@ pub(super) async fn connect(
             projected: None,
             attached: Vec::new(),
         };
-        // Whoever is signed out elsewhere is so here, at once.
+        // Signing out elsewhere ends this connection at once.
         tokio::select! {
             () = tab.serve(since.since) => {}
             () = principal.wait_until_invalid(&state.identity) => {}
@@ -74,24 +75,24 @@ pub(super) async fn connect(
 struct Tab {
     open_computer: OpenComputer,
     shell: ShellPermission,
-    /// Whether terminals are among what the caller may use.
+    /// Whether the caller may use terminals.
     terminals: bool,
     socket: WebSocket,
     /// The last event that was sent.
     sent: Seq,
-    /// How far lists and search are, as the tab was told.
+    /// The projector's position that the tab was sent last.
     projected: Option<Seq>,
     attached: Vec<Attachment>,
 }
 
-/// What woke the tab's task.
+/// What woke the task of a tab.
 enum TabEvent {
     Client(Option<Result<Message, axum::Error>>),
     Events,
     Projected,
     Notice(String),
     Speech(AgentSpeech),
-    /// Something that was for this tab is gone; nothing of it is missed.
+    /// A notice or speech message was dropped because the tab was slow. The log has everything.
     Missed,
     Terminal(TerminalId, FeedState),
     Closed,
@@ -113,7 +114,7 @@ impl Tab {
         let _ = self.socket.close().await;
     }
 
-    /// Sends the state; events go on after it.
+    /// Sends the state; events after it follow.
     async fn send_state(&mut self) -> Result<(), ComputerError> {
         let open_computer = self.open_computer.clone();
         let state = blocking(move || desktop::state_at(&open_computer, None)).await?;
@@ -173,8 +174,8 @@ impl Tab {
         }
     }
 
-    /// Tells how far lists and search are, but of no event that the tab has not got: it reads again what an event
-    /// touched when it hears this, and would not once more.
+    /// Reports the projector's position, at most up to the last event sent: on this message the tab refetches what an
+    /// event touched, and only once.
     async fn send_projected(&mut self, seq: Seq) -> Result<(), axum::Error> {
         let seq = seq.min(self.sent);
         if self.projected.is_none_or(|told| told < seq) {
@@ -184,7 +185,7 @@ impl Tab {
         Ok(())
     }
 
-    /// Everything after what was sent.
+    /// Sends all events after the last one sent.
     async fn send_events(&mut self) -> Result<(), axum::Error> {
         loop {
             let (open_computer, after) = (self.open_computer.clone(), self.sent);
@@ -220,7 +221,7 @@ impl Tab {
         Ok(())
     }
 
-    /// False if the client says goodbye.
+    /// Handles a message; false if the client closed the connection.
     async fn receive(&mut self, message: Message) -> Result<bool, axum::Error> {
         let done = match message {
             Message::Close(_) => return Ok(false),
@@ -231,7 +232,7 @@ impl Tab {
             },
             Message::Binary(frame) => match TerminalFrame::parse(&frame) {
                 Some(frame) => self.write_terminal(frame).await,
-                None => Err("a binary frame begins with the sixteen bytes of a terminal's id".into()),
+                None => Err("a binary frame must begin with the sixteen bytes of a terminal's id".into()),
             },
         };
         match done {
@@ -274,7 +275,7 @@ impl Tab {
         }
     }
 
-    /// Sends what an attachment gives, from now on.
+    /// Sends the output of an attachment from now on.
     fn attach(
         &mut self,
         attachment: Result<Attachment, ComputerError>,
@@ -283,16 +284,16 @@ impl Tab {
         let (terminal, offset, written) = (attachment.id(), attachment.offset(), attachment.written());
         self.attached.retain(|attachment| attachment.id() != terminal);
         if self.attached.len() >= MAX_ATTACHMENTS {
-            return Err(format!("one tab looks at {MAX_ATTACHMENTS} terminals and commands at most"));
+            return Err(format!("one tab can follow at most {MAX_ATTACHMENTS} terminals and commands"));
         }
         self.attached.push(attachment);
         Ok(Some(FromServer::Attached { terminal, offset, written }))
     }
 
-    /// A plain shell is offered until somebody else gets an account, whenever the tab was opened.
+    /// A plain shell is allowed until a second account exists, no matter when the tab was opened.
     fn may_use(&self, terminal: TerminalId) -> Result<(), String> {
         if !self.terminals {
-            return Err("this token is not good for terminals".into());
+            return Err("this token lacks the scope `terminal`".into());
         }
         if self.open_computer.terminals().is_shell(terminal) && !self.shell.is_allowed() {
             self.open_computer.terminals().end_shells();

@@ -1,5 +1,5 @@
-//! Terminals: a shell in a cell, for everyone; and a plain shell with the owner's power over the machine, where that
-//! is offered at all.
+//! Terminals: a shell in a cell, for everyone; and, where it is allowed, a plain shell with the owner's access to the
+//! machine.
 
 use axum::http::StatusCode;
 use axum::{Extension, Json};

@@ -1,4 +1,4 @@
-//! Everything out, and files of another computer in.
+//! Export of a computer, and import of files.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ use computer::protocol::Request;
 const CHUNK: usize = 64 << 10;
 const QUEUED_CHUNKS: usize = 16;
 
-/// The whole computer as a zip, as it is written; an export that fails half-way ends without its end.
+/// Streams the whole computer as a zip. If the export fails, the zip is incomplete and does not open.
 pub(super) async fn export(open_computer: CurrentComputer) -> Response {
     let open_computer = open_computer.0;
     let (chunks, receiver) = mpsc::channel::<io::Result<Vec<u8>>>(QUEUED_CHUNKS);
@@ -79,7 +79,7 @@ pub(super) struct ImportQuery {
     into: Option<FilePath>,
 }
 
-/// Files of an export arrive as one operation; an archive that does not verify changes nothing.
+/// Imports the files of an export as one operation. An archive that cannot be verified changes nothing.
 pub(super) async fn import(
     change: ChangeContext,
     Params(query): Params<ImportQuery>,

@@ -1,8 +1,8 @@
-//! What the terminals are doing, for the watcher: edits that a command makes become one operation when the command
-//! is done, or when it has changed nothing for a second.
+//! Tracks whether terminals run commands, so that the watcher can record the edits of one command as one operation:
+//! when the command ends, or when it has changed nothing for a second.
 //!
-//! A shell says with marks ([`super::marks`]) when a command begins and ends. One that never said so may be running
-//! something at any time.
+//! A shell marks the start and end of each command ([`super::marks`]). One without marks may be running a command at
+//! any time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,24 +15,24 @@ use super::marks::Mark;
 const EDITOR_QUIET: Duration = Duration::from_millis(150);
 /// Without a terminal, edits are recorded after this time however busy the disk is.
 const MAX_EDITOR_DELAY: Duration = Duration::from_secs(2);
-/// A command that has changed nothing for so long has done one thing.
+/// After this long without a change, the edits of a command so far are recorded.
 const COMMAND_QUIET: Duration = Duration::from_secs(1);
-/// A command that never rests is recorded this often.
+/// The edits of a command that never pauses are recorded this often.
 const MAX_COMMAND_DELAY: Duration = Duration::from_secs(10);
-/// The system tells of a change a little later than the shell of the command's end.
+/// The file notification may arrive this long after the shell reports the end of the command.
 const NOTIFICATION_DELAY: Duration = Duration::from_millis(30);
-/// How soon the end of a command is noticed while its edits wait.
+/// How often to check for the end of a command while its edits wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The terminals of one computer, as far as edits are concerned.
+/// The terminals of one computer and whether they are busy.
 #[derive(Debug, Default)]
 pub(crate) struct TerminalActivity(Mutex<ActivityState>);
 
 #[derive(Debug, Default)]
 struct ActivityState {
-    /// Terminals in which a command may be running.
+    /// The number of terminals in which a command may be running.
     busy: usize,
-    /// When a command was last done.
+    /// When a command last ended.
     finished: Option<Instant>,
 }
 
@@ -41,13 +41,13 @@ impl TerminalActivity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A terminal has been opened; it is there until this is dropped.
+    /// Registers an open terminal, until the returned value is dropped.
     pub(super) fn register(self: &Arc<Self>) -> ActiveTerminal {
         self.state().busy += 1;
         ActiveTerminal { activity: Arc::clone(self), shell: ShellState::Unknown }
     }
 
-    /// How long to wait for more before what was gathered is recorded.
+    /// How long to wait for more edits before the gathered ones are recorded.
     pub(super) fn capture_delay(&self, gathered: GatheredChanges) -> Duration {
         let state = self.state();
         match state.finished {
@@ -60,7 +60,7 @@ impl TerminalActivity {
     }
 }
 
-/// One terminal that is open.
+/// One open terminal.
 #[derive(Debug)]
 pub(super) struct ActiveTerminal {
     activity: Arc<TerminalActivity>,
@@ -69,7 +69,7 @@ pub(super) struct ActiveTerminal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShellState {
-    /// It has not said that a command begins; perhaps it never does.
+    /// There was no mark yet; the shell may not send any.
     Unknown,
     RunningCommand,
     AtPrompt,

@@ -1,7 +1,7 @@
 //! The newest events as text, read from the log once and shared by all tabs.
 //!
-//! Nothing waits here for a tab: each asks for what follows the last event it was sent, and one that is slow or was
-//! away reads from the log what the bus no longer has. So a tab never slows the writer, nor another tab.
+//! Nothing here waits for a tab: each tab asks for the events after the last one that it was sent, and reads from the
+//! log what the bus no longer has. So a slow tab never slows the writer or another tab.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -11,13 +11,13 @@ use event_log::{EventLog, ReadError};
 use shared_types::{Seq, StoredEvent};
 use tokio::sync::watch;
 
-/// Events that are kept ready, and how much text of them.
+/// How many events are kept, and how many bytes of them.
 const MAX_EVENTS: usize = 1024;
 const MAX_BYTES: usize = 4 << 20;
-/// Events that a tab is handed at once.
+/// How many events a tab gets at once.
 const CHUNK: usize = 256;
 
-/// The newest events, and how far everything is.
+/// The newest events, and the positions of the log and the projector.
 #[derive(Debug)]
 pub struct EventBus {
     newest: Mutex<EventBuffer>,
@@ -46,12 +46,12 @@ impl EventBus {
         }
     }
 
-    /// Told whenever there are more events.
+    /// Changes whenever there are new events.
     pub fn head(&self) -> watch::Receiver<Seq> {
         self.head.subscribe()
     }
 
-    /// Told whenever there are more events of runs.
+    /// Changes whenever there are new events of runs.
     pub(super) fn runs(&self) -> watch::Receiver<Seq> {
         self.runs.subscribe()
     }
@@ -68,7 +68,7 @@ impl EventBus {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what the log has beyond the head, and tells everybody.
+    /// Reads new events from the log and notifies all tabs.
     pub(super) fn fill(&self, log: &dyn EventLog) -> Result<(), ReadError> {
         let from = self.head.borrow().next();
         let mut of_run = None;
@@ -96,7 +96,7 @@ impl EventBus {
         Ok(())
     }
 
-    /// What follows a seq: from memory where it is, else from the log, a chunk at a time. This may block.
+    /// A chunk of the events after a seq, from memory if they are there, otherwise from the log. This may block.
     pub fn after(&self, log: &dyn EventLog, seq: Seq) -> Result<Backlog, ReadError> {
         let head = *self.head.borrow();
         if seq >= head {

@@ -13,10 +13,10 @@ use super::shell_process::BASHRC;
 use computer::Computer;
 use computer::error::{ComputerError, ErrorCode};
 
-/// Where the file that bash reads stands inside.
+/// The path of bash's startup file in the cell.
 const SHOWN_AT: &str = "/choir";
 const BASHRC_NAME: &str = "bashrc";
-/// A prompt that says where one is.
+/// A prompt that shows that this is a cell.
 const PROMPT: &str = "PS1='\\[\\e[2m\\]cell\\[\\e[0m\\] \\w \\$ '\n";
 
 /// Starts bash, or the plain shell where there is none.
@@ -51,7 +51,7 @@ pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Computer
     Ok(Process { output: pty.output, input: pty.input, control: Arc::new(inside), wait })
 }
 
-/// Says what is missing, and that there is no way around it.
+/// Explains why no cell can be started.
 fn no_cell(error: isolation::StartError) -> ComputerError {
     let says_so = matches!(error, isolation::StartError::Unprotected(_));
     let mut failure = ComputerError::from(error);
@@ -73,7 +73,7 @@ fn shell_command() -> Command {
     }
 }
 
-/// A folder with what bash reads at its start, to be shown in the cell and not changed from there.
+/// A folder with bash's startup file, shown read-only in the cell.
 fn show_bashrc(scratch: &Path) -> io::Result<Mount> {
     use std::os::unix::fs::PermissionsExt;
     let source: PathBuf = scratch.join("shown");
@@ -95,11 +95,11 @@ fn show_bashrc(scratch: &Path) -> io::Result<Mount> {
 fn remove(scratch: TempDir) {
     let path = scratch.keep();
     if let Err(error) = isolation::layer::remove(&path) {
-        tracing::warn!(%error, "what a terminal's cell left could not be removed");
+        tracing::warn!(%error, "the files of a terminal's cell could not be removed");
     }
 }
 
-/// A shell in a cell, from outside.
+/// Controls a shell in a cell.
 struct CellControl {
     control: Arc<dyn PtyControl>,
     cell: Arc<dyn Cell>,

@@ -1,17 +1,17 @@
-//! The marks that shells put between prompts and commands (OSC 133), found in what a terminal writes.
+//! Finds the marks that shells put between prompts and commands (OSC 133) in the output of a terminal.
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// A command runs from here on.
+    /// A command starts.
     Began,
-    /// It is done, or a prompt is there.
+    /// A command ended, or a prompt is shown.
     Finished,
 }
 
 const PREFIX: &[u8] = b"\x1b]133;";
 
-/// Finds marks in output that comes in pieces, wherever those are cut.
+/// Finds marks in output that arrives in pieces of any length.
 #[derive(Debug, Default)]
 pub(super) struct MarkParser {
     /// How much of the prefix was there at the end of the last piece.

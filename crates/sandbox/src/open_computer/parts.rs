@@ -17,19 +17,19 @@ use super::{PartsContext, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::socket::{self, Holder};
 
-/// The projector rests this many times as long as it took to catch up, so that events in quick succession are taken
-/// together; but no longer than this.
+/// After each pass the projector pauses for this many times the pass's duration, so that quick events are batched; at
+/// most for `MAX_REST`.
 const REST_FACTOR: u32 = 3;
 const MAX_REST: Duration = Duration::from_millis(20);
-/// After this long without an event the caches of the read models are given up.
+/// After this long without an event the caches of the read models are released.
 const CACHE_IDLE_TIME: Duration = Duration::from_secs(3);
-/// After an error the projector tries again after this time.
+/// The projector retries this long after an error.
 const RETRY: Duration = Duration::from_millis(500);
-/// Callers over the socket that are answered at once; more wait.
+/// How many callers of the socket are served at once; more wait.
 const MAX_CALLERS: usize = 128;
-/// When the computer is closed, callers have this long to finish sending their request.
+/// When the computer closes, callers have this long to finish sending their request.
 const CLOSE_GRACE_PERIOD: Duration = Duration::from_secs(2);
-/// After an error of `accept`, such as too many open files.
+/// The pause after an error of `accept`, such as too many open files.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Starts every part of an open computer.
@@ -94,7 +94,7 @@ async fn project(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     head.mark_changed();
     let mut known: Vec<String> = Vec::new();
     loop {
-        // Taken before the work, so that an event which comes meanwhile wakes this again.
+        // Read before the work, so that an event during it wakes this again.
         let seq = *head.borrow_and_update();
         let begun = Instant::now();
         let same = Arc::clone(&shared);
@@ -149,7 +149,7 @@ async fn wait(time: Option<Duration>) {
     }
 }
 
-/// Records what other programs do to the files.
+/// Captures outside edits.
 async fn record_edits(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let same = Arc::clone(&shared);
     let watch = blocking(move || {
@@ -186,7 +186,7 @@ async fn record_edits(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     }
 }
 
-/// Says that a watcher runs, until it is dropped.
+/// Marks the computer as watched, until this is dropped.
 struct WatchedGuard(Arc<PartsContext>);
 
 impl WatchedGuard {
@@ -213,7 +213,7 @@ fn record_once(shared: &PartsContext, watch: &Watch) -> Option<Duration> {
     if let Some(error) = watch.take_error() {
         shared.report(error.to_string());
     }
-    // What was recorded is on disk already; noting that before the next edit keeps that edit whole.
+    // Update the ledger now, so that the next edit is not compared with an old entry.
     let projector = shared.computer.projector();
     let captured = projector.capture(&extent, &|_, _, _| ());
     if let Err(e) = captured.and_then(|_| projector.catch_up(&|_, _, _| ())) {
@@ -256,10 +256,10 @@ async fn serve_socket(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
         stream.set_nonblocking(false)?;
         let (stream, holder) = (Arc::new(stream), Arc::clone(&holder));
         streams.push(Arc::downgrade(&stream));
-        // A caller that went away misses only its answer.
+        // A caller that disconnected misses only its answer.
         callers.spawn_blocking(move || drop(socket::serve(&holder, &stream)));
     }
-    // New callers do not find the socket any more, and those under way are answered.
+    // New callers do not find the socket any more, and present ones are answered.
     socket::remove(&paths)?;
     let all = async { while callers.join_next().await.is_some() {} };
     if tokio::time::timeout(CLOSE_GRACE_PERIOD, all).await.is_err() {

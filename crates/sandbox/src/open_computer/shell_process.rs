@@ -1,5 +1,5 @@
-//! The person's own shell, on this machine. Bash is started with marks between its commands (`shell_process/bashrc`), without
-//! a change to any file of theirs; other shells have their own or none.
+//! The person's own shell, on this machine. Bash is started with marks between its commands (`shell_process/bashrc`),
+//! without changing the person's files; other shells have their own marks or none.
 
 use std::ffi::OsStr;
 use std::io;
@@ -22,7 +22,7 @@ pub(super) fn start(paths: &ComputerPaths, size: Size) -> io::Result<Process> {
     command.cwd(&paths.workspace);
     command.env("TERM", "xterm-256color");
     command.env("COLORTERM", "truecolor");
-    // What configures this server is no business of the shell's.
+    // The shell must not inherit the configuration of this server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CHOIR_") {
             command.env_remove(name);

@@ -1,5 +1,4 @@
-//! One terminal: a process with a screen, and the newest part of what it wrote. How the process was started is not
-//! known here.
+//! One terminal: a process with a screen, and its newest output. How the process was started is not known here.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +31,7 @@ impl std::fmt::Debug for Terminal {
 }
 
 impl Terminal {
-    /// Reads what a process writes until it ends, and tells of the commands in it.
+    /// Reads the output of a process until it ends, and reports the marks of commands in it.
     pub(super) fn start(
         kind: TerminalKind,
         process: Process,
@@ -74,7 +73,7 @@ impl Terminal {
         self.feed.has_ended()
     }
 
-    /// Types bytes; refused where the program has not read what was typed before.
+    /// Sends input. Refused if the program has not read the earlier input.
     pub(super) async fn type_in(&self, bytes: &[u8]) -> Result<(), Full> {
         self.input.push(bytes).await
     }

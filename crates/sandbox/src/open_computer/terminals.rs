@@ -83,7 +83,7 @@ impl Terminals {
         };
         let terminal = Terminal::start(kind, process, size, &self.activity, &self.parts).map_err(failed)?;
         let described = terminal.describe();
-        // A cell takes its time to build, and nobody else should wait for that.
+        // Making a cell takes a while, and other requests must not wait for it.
         let mut running = self.running();
         if running.len() >= MAX_TERMINALS {
             terminal.end();
@@ -98,7 +98,7 @@ impl Terminals {
         self.get(id).is_ok_and(|terminal| terminal.kind == TerminalKind::Shell)
     }
 
-    /// Ends the plain shells, such as when somebody else comes to use the machine.
+    /// Ends the plain shells, as when a second account is created.
     pub fn end_shells(&self) {
         self.running()
             .values()
@@ -143,6 +143,6 @@ fn check(Size { columns, rows }: Size) -> Result<(), ComputerError> {
     if SCREEN_SIZES.contains(&columns) && SCREEN_SIZES.contains(&rows) {
         return Ok(());
     }
-    let message = format!("a terminal of {columns} by {rows} cannot be: each must be from 2 to 1000");
+    let message = format!("invalid terminal size {columns}x{rows}: columns and rows must be from 2 to 1000");
     Err(ComputerError::new(ErrorCode::BadRequest, message))
 }

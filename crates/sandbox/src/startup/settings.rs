@@ -1,4 +1,4 @@
-//! `[server]`, `[models]` and `[mcp]` of `{data}/choir.toml`, below what variables and arguments say.
+//! `[server]`, `[models]` and `[mcp]` of `{data}/choir.toml`. Variables and arguments take precedence.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use web_access::search::SearchConfig;
 const FILE: &str = "choir.toml";
 const PORT: u16 = 8080;
 
-/// What arguments and variables say; it goes before the file.
+/// Settings from arguments and variables, which take precedence over the file.
 #[derive(Debug, Clone, Default)]
 pub struct CommandLineSettings {
     pub listen: Option<IpAddr>,
@@ -33,7 +33,7 @@ const PORT_VARIABLE: &str = "CHOIR_PORT";
 const PUBLIC_URL_VARIABLE: &str = "CHOIR_PUBLIC_URL";
 
 impl CommandLineSettings {
-    /// What the environment says.
+    /// The settings from the environment.
     pub fn in_variables() -> Result<Self, ComputerError> {
         Ok(Self {
             listen: variable(LISTEN_VARIABLE, "an address such as 127.0.0.1")?,
@@ -58,7 +58,7 @@ struct ConfigFile {
     telemetry: Option<TelemetryConfig>,
     mcp: Option<toml::Table>,
     rules: Option<toml::Table>,
-    /// What belongs to each computer is read there.
+    /// The settings of computers, which each computer reads.
     #[allow(dead_code, reason = "named so that it is no unknown section")]
     git: toml::Table,
     #[allow(dead_code, reason = "named so that it is no unknown section")]
@@ -91,7 +91,7 @@ struct TlsSection {
     key: PathBuf,
 }
 
-/// How the server of a data folder is to listen, and what it is to do.
+/// The configuration of the server of a data folder.
 pub fn machine_config(
     data: PathBuf,
     overrides: &CommandLineSettings,
@@ -133,16 +133,16 @@ pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<SettingLine>),
     let proxies = trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let idle = config.idle_close.unwrap_or_default().as_secs();
     let values = [
-        ("server.listen", listen.to_string(), "where it listens; beyond this machine only over TLS"),
+        ("server.listen", listen.to_string(), "listen address; other interfaces than loopback require TLS"),
         (
             "server.public_url",
             public_url.as_ref().map(Url::to_string).unwrap_or_default(),
-            "what people type",
+            "public URL of the server",
         ),
-        ("server.tls", certificate.unwrap_or_default(), "a certificate of its own, with its key"),
-        ("server.trusted_proxies", proxies, "whose word is taken for where a request comes from"),
-        ("server.cors", cors.join(", "), "pages of others that may call with a token"),
-        ("server.idle_close", idle.to_string(), "seconds until a computer nobody uses is closed (0: never)"),
+        ("server.tls", certificate.unwrap_or_default(), "TLS certificate; its key is set beside it"),
+        ("server.trusted_proxies", proxies, "proxies whose X-Forwarded-For is trusted"),
+        ("server.cors", cors.join(", "), "origins that may call the API with a token"),
+        ("server.idle_close", idle.to_string(), "seconds after which an idle computer is closed (0: never)"),
     ];
     let shown = values.into_iter().zip(origins);
     let shown = shown.map(|((key, value, help), origin)| SettingLine { key, value, origin, help }).collect();
@@ -161,7 +161,7 @@ impl ServerSection {
         let mut server = ServerConfig::local(overrides.port.unwrap_or(listen.port()), data);
         server.listen.set_ip(overrides.listen.unwrap_or(listen.ip()));
         server.public_url = overrides.public_url.clone().or(public_url);
-        // Beside the file that names them, wherever the server is started.
+        // Relative to the settings file, not to the current folder.
         let beside = |file: PathBuf| path.parent().unwrap_or(Path::new("")).join(file);
         server.tls = tls.map(|TlsSection { certificate, key }| Tls {
             certificate: beside(certificate),
@@ -187,7 +187,7 @@ fn read(data: &Path) -> Result<(ConfigFile, PathBuf), ComputerError> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => ConfigFile::default(),
         Err(e) => return Err(wrong(&path, &e)),
     };
-    // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
+    // Invalid MCP settings are reported at startup, not when an agent first needs the server.
     agent_host::mcp_tools::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
     Ok((file, path))
 }

@@ -1,4 +1,4 @@
-//! The root of the supervision tree: it supervises computers, and reports one that cannot go on.
+//! The root of the supervision tree: it supervises computers, and reports one that cannot continue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Application {
         Ok(Self { root, failed: Arc::new(failed.into()) })
     }
 
-    /// Waits for the next computer that cannot go on and has to be opened again.
+    /// Waits for the next computer that cannot continue and must be opened again.
     pub async fn next_failed(&self) -> UserId {
         match self.failed.lock().await.recv().await {
             Some(user) => user,
@@ -86,7 +86,7 @@ impl Actor for Root {
         match event {
             SupervisionEvent::ActorFailed(supervisor, error) => {
                 if let Some(user) = computers.open.remove(&supervisor.get_id()) {
-                    tracing::error!(%user, %error, "a computer cannot go on and is opened again");
+                    tracing::error!(%user, %error, "a computer cannot continue and is opened again");
                     let _ = computers.failed.send(user);
                 }
             }

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::person::Person;
 use crate::scenario::Scenario;
-use crate::stage::{LOOK, PATIENCE, Stage};
+use crate::scenario_host::{LOOK, PATIENCE, ScenarioHost};
 
 /// A terminal that may reach a host for as long as the run lasts, and is cut off doing so.
 const CUT_OFF: &str = r#"
@@ -53,8 +53,8 @@ calls = []
 "#;
 
 /// Waits until a command has written its first file, which is in its own layer.
-fn until_begun(stage: &Stage<'_>, mut meanwhile: impl FnMut()) {
-    let (began, layers) = (Instant::now(), stage.paths().state.join("cells"));
+fn until_begun(host: &ScenarioHost<'_>, mut meanwhile: impl FnMut()) {
+    let (began, layers) = (Instant::now(), host.paths().state.join("cells"));
     let has_begun = || {
         let mut layers = std::fs::read_dir(&layers).into_iter().flatten().flatten();
         layers.any(|layer| layer.path().join("upper/begun").exists())
@@ -67,10 +67,14 @@ fn until_begun(stage: &Stage<'_>, mut meanwhile: impl FnMut()) {
 }
 
 /// Closes a desk in order once a command runs on it.
-fn close_during_a_command(stage: &Stage<'_>, computer: Computer, mut meanwhile: impl FnMut(&OpenComputer)) {
+fn close_during_a_command(
+    host: &ScenarioHost<'_>,
+    computer: Computer,
+    mut meanwhile: impl FnMut(&OpenComputer),
+) {
     let runtime = Runtime::new().unwrap();
-    let open_computer = runtime.block_on(OpenComputer::open(computer, &stage.minds())).unwrap();
-    until_begun(stage, || meanwhile(&open_computer));
+    let open_computer = runtime.block_on(OpenComputer::open(computer, &host.agent_services())).unwrap();
+    until_begun(host, || meanwhile(&open_computer));
     runtime.block_on(open_computer.close());
     runtime.shutdown_timeout(Duration::from_secs(5));
 }
@@ -85,13 +89,13 @@ fn is_cut_off(event: &Event) -> bool {
 #[test]
 fn an_agents_command_that_may_have_reached_the_outside_is_asked_about_after_an_orderly_stop() {
     let scenario: Scenario = toml::from_str(CUT_OFF).unwrap();
-    let stage = Stage::new(&scenario, Wire::Anthropic);
-    let mut person = Person::new(&scenario, stage.runs[0]);
-    close_during_a_command(&stage, stage.prepare(), |open_computer| {
-        person.act(open_computer.computer(), &stage.events(open_computer.computer(), stage.runs[0]));
+    let host = ScenarioHost::new(&scenario, Wire::Anthropic);
+    let mut person = Person::new(&scenario, host.runs[0]);
+    close_during_a_command(&host, host.prepare(), |open_computer| {
+        person.act(open_computer.computer(), &host.events(open_computer.computer(), host.runs[0]));
     });
 
-    let end = stage.carry_on(computer::client::open_exclusive(&stage.paths()).unwrap()).unwrap();
+    let end = host.carry_on(computer::client::open_exclusive(&host.paths()).unwrap()).unwrap();
     let run = &end.runs[0];
     assert_eq!(run.calls(), ["delegate ok", "exec failed", "finish ok"]);
     assert!(run.events.iter().any(is_cut_off));
@@ -101,8 +105,8 @@ fn an_agents_command_that_may_have_reached_the_outside_is_asked_about_after_an_o
 #[test]
 fn a_persons_own_command_is_answered_by_an_orderly_stop_and_says_that_it_was_one() {
     let scenario: Scenario = toml::from_str(CUT_OFF).unwrap();
-    let stage = Stage::new(&scenario, Wire::Anthropic);
-    let paths = stage.paths();
+    let host = ScenarioHost::new(&scenario, Wire::Anthropic);
+    let paths = host.paths();
     let (computer, _) =
         Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
     let command = CellCommand {
@@ -111,16 +115,16 @@ fn a_persons_own_command_is_answered_by_an_orderly_stop_and_says_that_it_was_one
         ..CellCommand::default()
     };
     let mut asked = None;
-    close_during_a_command(&stage, computer, |_| {
+    close_during_a_command(&host, computer, |_| {
         // Through the socket of the desk, as `choir run` does.
-        let (paths, request) = (stage.paths(), Request::RunCommand(command.clone()));
+        let (paths, request) = (host.paths(), Request::RunCommand(command.clone()));
         asked.get_or_insert_with(|| {
             std::thread::spawn(move || {
                 computer::client::request(&paths, request, &mut std::io::empty(), &|_, _, _| ())
             })
         });
     });
-    // Whoever asked may or may not have been told before the socket went away.
+    // The caller may or may not have got the answer before the socket was removed.
     let _ = asked.unwrap().join().unwrap();
 
     let log = SqliteLog::open_read_only(&paths.state).unwrap();

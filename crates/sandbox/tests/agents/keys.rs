@@ -10,11 +10,11 @@ use event_log::{EventLog, read_content};
 use shared_types::wire::DesktopAction;
 use shared_types::{CommandId, Seq, UserId};
 
-use crate::stage::{Stage, fixed_id, write};
+use crate::scenario_host::{ScenarioHost, fixed_id, write};
 
-impl Stage<'_> {
-    /// What the log holds is read as the computer reads it, since a page of the database may part it; everything else is
-    /// raw bytes: read models, blobs, layers and files.
+impl ScenarioHost<'_> {
+    /// What the log holds is read as the computer reads it, since a page of the database may part it; everything else
+    /// is raw bytes: read models, blobs, layers and files.
     pub(crate) fn keeps_no_key(&self, computer: &Computer) -> Result<(), String> {
         let (_, key) = self.address();
         let found = places_of(&key, &**computer.log(), self.path());
@@ -56,7 +56,7 @@ fn in_files(key: &str, folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// What somebody puts away meanwhile holds nothing any more.
+/// `None` if the file was removed meanwhile.
 fn still_there<T>(read: std::io::Result<T>) -> Option<T> {
     match read {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

@@ -13,12 +13,12 @@ use shared_types::payload::run::Budget;
 use shared_types::wire::StartRun;
 use shared_types::{Seq, Timestamp};
 
-use crate::house::{House, owner};
+use crate::test_machine::{TestMachine, owner};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guests_run_goes_on_before_they_sign_in_again() {
     let mut found = None;
-    let _house = House::with(|config| {
+    let _house = TestMachine::with(|config| {
         let data = config.server.data.clone();
         let clock = Arc::new(|| Timestamp::from_millis(1_800_000_000_000));
         let (identity, caller) = (

@@ -24,8 +24,8 @@ pub enum FromServer<E = Box<RawValue>> {
     CaughtUp { seq: Seq },
     /// Lists, search and the disk include all events up to here.
     Projected { seq: Seq },
-    /// Output of a terminal follows from `offset`, in bytes since its start. Output before `written` was sent before, so the
-    /// client must not answer terminal queries in it.
+    /// Output of a terminal follows from `offset`, in bytes since its start. Output before `written` was sent before,
+    /// so the client must not answer terminal queries in it.
     Attached { terminal: TerminalId, offset: u64, written: u64 },
     /// A terminal ended or was closed.
     TerminalEnded { terminal: TerminalId, code: Option<i32> },

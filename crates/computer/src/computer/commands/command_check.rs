@@ -1,4 +1,4 @@
-//! The command that a caller wants to run, checked before anything happens.
+//! Checks a command before it is recorded or run.
 
 use std::time::Duration;
 
@@ -7,33 +7,34 @@ use shared_types::wire::{CellCommand, CommandNetwork};
 
 use crate::error::{ComputerError, ErrorCode};
 
-/// The longest line that stands for a command.
+/// The longest title of a command, in bytes.
 const MAX_TITLE_CHARS: usize = 500;
 
-/// The longest time that a command may ask for, unless the settings say more.
+/// The longest time limit that a command may request, unless the settings allow more.
 const MAX_COMMAND_TIME: Duration = Duration::from_secs(60 * 60);
 
-/// Refuses what cannot be run, and says why. A command may ask for less than the settings allow, and never for more.
+/// Refuses a command that cannot be run, with the reason. A command may request less than the settings allow, never
+/// more.
 pub(super) fn check(command: &CellCommand, allowed: &Limits) -> Result<(), ComputerError> {
     let refuse = |why: &str| Err(ComputerError::new(ErrorCode::BadRequest, why));
     if command.argv.first().is_none_or(|program| program.trim().is_empty()) {
         return refuse("no program is named; for example: choir run -- ls -l");
     }
     if command.argv.iter().any(|word| word.contains('\0')) {
-        return refuse("a word of the command holds a zero byte");
+        return refuse("an argument contains a NUL character");
     }
     if let CommandNetwork::Hosts(hosts) = &command.network {
         let is_host = |host: &String| {
             !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || "-._*:[]".contains(c))
         };
         if hosts.is_empty() || !hosts.iter().all(is_host) {
-            return refuse("a host to reach is a name such as example.org or *.example.org");
+            return refuse("a host must be a name such as example.org or *.example.org");
         }
     }
     let limits = &command.limits;
     let zero = [limits.memory, limits.seconds, limits.disk, limits.output, limits.processes.map(u64::from)];
     if zero.contains(&Some(0)) {
-        return refuse("a limit of zero leaves nothing to run with");
+        return refuse("a limit must be greater than zero");
     }
     let megabytes = |bytes: u64| format!("{} MB", bytes >> 20);
     let longest = allowed.time.max(MAX_COMMAND_TIME).as_secs();
@@ -52,7 +53,7 @@ pub(super) fn check(command: &CellCommand, allowed: &Limits) -> Result<(), Compu
     Ok(())
 }
 
-/// The command as one line that could be typed.
+/// The command as one line, as a person would type it.
 pub(super) fn title(command: &CellCommand) -> String {
     let words: Vec<&str> = match command.argv.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["sh" | "bash" | "/bin/sh" | "/bin/bash", "-c" | "-lc", line] => vec![line],

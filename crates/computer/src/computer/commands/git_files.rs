@@ -1,13 +1,13 @@
-//! Files that git on the host would execute or obey: hooks, settings, and what points git at another repository.
+//! Files that control git on the host: hooks, settings, and files that point git at another repository.
 //!
 //! A command in a cell may not leave them in the workspace, or the person's next `git status` would run what the
-//! command wrote, with the person's rights. They are taken out of its layer before that is read, so that the version
-//! from before stays, and its result says so. Ordinary settings, as `git init`, `git clone` and `git remote add`
-//! write them, are taken over.
+//! command wrote, with the person's rights. They are removed from the layer before it is read, so that the previous
+//! version stays, and the result has a note. Ordinary settings, as `git init`, `git clone` and `git remote add`
+//! write them, are kept.
 //!
 //! Which settings run programs is listed in git-config(1): `core.fsmonitor`, `core.sshCommand`, `core.pager`,
-//! `core.hooksPath`, `alias.*`, `filter.*`, `diff.*`, `include.path` and many more. New ones come with every version of git,
-//! so this names the harmless ones instead.
+//! `core.hooksPath`, `alias.*`, `filter.*`, `diff.*`, `include.path` and many more. New ones come with every version of
+//! git, so this lists the harmless ones instead.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -17,14 +17,14 @@ use isolation::layer::EntryKind;
 use projector::workspace::Workspace;
 use shared_types::FilePath;
 
-const REASON: &str = "git on this machine would run or obey it";
-/// A larger file of settings is not looked at.
+const REASON: &str = "it could make git on this machine run a program";
+/// A larger settings file is treated as harmful.
 const MAX_CONFIG_BYTES: u64 = 64 << 10;
 
-/// What a layer holds, by its path.
+/// The entries of a layer, by path.
 type Entries = Vec<(FilePath, EntryKind)>;
 
-/// Takes such files out of a layer; returns what is left of its entries, and the paths that were taken out.
+/// Removes such files from a layer. Returns the remaining entries, and a note for each removed path.
 pub(super) fn remove_git_files(
     upper: &Path,
     lower: &Workspace,
@@ -60,11 +60,11 @@ pub(super) fn remove_git_files(
     Ok((kept, notes))
 }
 
-/// What a path is to git.
+/// What git uses a path for.
 #[derive(Debug, PartialEq, Eq)]
 enum GitFileKind {
     None,
-    /// Its settings, which may be harmless.
+    /// Settings, which may be harmless.
     Settings,
     ControlsGit,
 }
@@ -78,13 +78,13 @@ fn git_file_kind(path: &FilePath, kind: EntryKind, exists: &dyn Fn(&FilePath) ->
         }
     };
     let parts: Vec<&str> = path.as_str().split('/').collect();
-    // On a disk that does not tell cases apart, git finds `.GIT` as well.
+    // On a case-insensitive disk git finds `.GIT` as well.
     let inside = parts.iter().position(|part| part.eq_ignore_ascii_case(".git"));
     let Some(inside) = inside else { return kind_in_bare_repository(&parts, is_file, exists) };
     match &parts[inside + 1..] {
-        // A file or link in place of the repository says where it really is.
+        // A file or link in place of the repository points to another repository.
         [] => GitFileKind::ControlsGit,
-        // Git makes no links in a repository, and one could stand for any of the below.
+        // Git makes no links in a repository, and a link could stand for any of the files below.
         _ if !is_file => GitFileKind::ControlsGit,
         ["refs" | "objects" | "logs", ..] => GitFileKind::None,
         ["config"] => GitFileKind::Settings,
@@ -92,7 +92,7 @@ fn git_file_kind(path: &FilePath, kind: EntryKind, exists: &dyn Fn(&FilePath) ->
     }
 }
 
-/// A folder that is itself a repository, without one around it.
+/// The kind of a path in a bare repository.
 fn kind_in_bare_repository(parts: &[&str], is_file: bool, exists: &dyn Fn(&FilePath) -> bool) -> GitFileKind {
     let beside = |depth: usize, name: &str| {
         let folder = parts[..parts.len() - depth].join("/");
@@ -114,7 +114,7 @@ fn kind_in_bare_repository(parts: &[&str], is_file: bool, exists: &dyn Fn(&FileP
     }
 }
 
-/// Repositories of submodules and work trees lie inside, under any name.
+/// Repositories of submodules and work trees are inside, under any name.
 fn kind_of_names(rest: &[&str]) -> GitFileKind {
     let is_hook = |pair: &[&str]| pair[0] == "hooks" && !pair[1].ends_with(".sample");
     match rest {

@@ -1,7 +1,8 @@
-//! Files that the person's rules keep out of the log: build outputs, caches, secrets. A command's are moved to their
-//! place without events; what they replace is kept in `.choir/trash/{op}` within limits, so that undo brings it back.
+//! Ignored files, which the person's rules keep out of the log: build outputs, caches, secrets. Those of a command are
+//! moved into the workspace without events. The files that they replace are kept in `.choir/trash/{op}`, up to a limit,
+//! so that undo can restore them.
 //!
-//! Every step can be repeated: a crash between two of them is made good by doing all of them again.
+//! Every move can be repeated, so after a crash the whole plan is applied again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,18 +18,17 @@ use shared_types::{FilePath, OpId};
 use crate::cells::layer_dir;
 use crate::paths::ComputerPaths;
 
-/// The steps, beside the layer that they are about.
+/// The plan of moves, stored beside the layer.
 const PLAN_FILE: &str = "ignored.json";
 
-/// One thing to do to an ignored path.
+/// One move of an ignored path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum IgnoredFileMove {
-    /// What the layer holds takes its place in the workspace; what stood there goes to the trash.
+    /// From the layer into the workspace. What was there goes to the trash.
     #[serde(rename = "place")]
     IntoWorkspace { path: FilePath },
-    /// What the workspace holds goes to the trash, and with it the folders above it that the command removed, from
-    /// `gone` on.
+    /// From the workspace to the trash. Folders above it that the command removed, down from `gone`, are removed too.
     Trash { path: FilePath, gone: FilePath },
 }
 
@@ -40,10 +40,10 @@ impl IgnoredFileMove {
     }
 }
 
-/// Writes the steps down, durably with what they place, before the command's events are appended.
+/// Saves the plan and the layer durably, before the command's events are appended.
 pub(super) fn write_plan(paths: &ComputerPaths, op: OpId, moves: &[IgnoredFileMove]) -> io::Result<()> {
     if moves.is_empty() {
-        // One that was written before belongs to an attempt that did not come to be.
+        // An existing plan is from an attempt whose result was never recorded.
         return match fs::remove_file(layer_dir(paths, op).join(PLAN_FILE)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             Ok(()) | Err(_) => Ok(()),
@@ -53,8 +53,8 @@ pub(super) fn write_plan(paths: &ComputerPaths, op: OpId, moves: &[IgnoredFileMo
     isolation::layer::flush(&layer_dir(paths, op))
 }
 
-/// Does the steps that were written down, as far as they are not done yet. What cannot be done is left out and told:
-/// nothing of it may keep the computer from being opened.
+/// Applies the rest of the saved plan. A move that fails is skipped and reported, because it must not prevent the
+/// computer from opening.
 pub(super) fn apply_plan(paths: &ComputerPaths, op: OpId, limit: u64) -> io::Result<Vec<String>> {
     let text = match fs::read(layer_dir(paths, op).join(PLAN_FILE)) {
         Ok(text) => text,
@@ -64,12 +64,12 @@ pub(super) fn apply_plan(paths: &ComputerPaths, op: OpId, limit: u64) -> io::Res
     let moves: Vec<IgnoredFileMove> = serde_json::from_slice(&text)?;
     let upper = layer_dir(paths, op).join("upper");
     let trash = Trash::of(paths, op);
-    // Before the first step, so that an undo knows of it however far this comes.
+    // Before the first move, so that an undo finds all of them even if this is interrupted.
     trash.remember(moves.iter().map(IgnoredFileMove::path))?;
     let mut notes = Vec::new();
     for next in &moves {
         if let Err(e) = apply_move(paths, &upper, &trash, next) {
-            notes.push(format!("{} is not in its place: {e}", next.path()));
+            notes.push(format!("{} could not be moved: {e}", next.path()));
         }
     }
     fs::remove_file(layer_dir(paths, op).join(PLAN_FILE))?;
@@ -77,7 +77,7 @@ pub(super) fn apply_plan(paths: &ComputerPaths, op: OpId, limit: u64) -> io::Res
         let _ = fs::remove_file(&trash.list);
     }
     if let Err(e) = prune(paths, limit) {
-        notes.push(format!("old ignored files could not be dropped: {e}"));
+        notes.push(format!("old ignored files could not be deleted: {e}"));
     }
     Ok(notes)
 }
@@ -94,7 +94,7 @@ fn apply_move(paths: &ComputerPaths, upper: &Path, trash: &Trash, next: &Ignored
             if fs::symlink_metadata(&source).is_err() {
                 return Ok(());
             }
-            // The command may have closed the folders above it, even to their owner.
+            // The command may have made the folders above it read-only, even for their owner.
             for ancestor in path.ancestors() {
                 isolation::layer::make_writable(&upper.join(ancestor.as_str()));
             }
@@ -105,7 +105,7 @@ fn apply_move(paths: &ComputerPaths, upper: &Path, trash: &Trash, next: &Ignored
     }
 }
 
-/// After an operation was taken back: what it had put into the trash changes places with what stands there now.
+/// After an operation was undone: swaps the files that it had moved to the trash with the present ones.
 pub(in crate::computer) fn restore_from_trash(paths: &ComputerPaths, op: OpId, undo: OpId) -> io::Result<()> {
     let (old, new) = (Trash::of(paths, op), Trash::of(paths, undo));
     let moved = old.paths()?;
@@ -116,7 +116,7 @@ pub(in crate::computer) fn restore_from_trash(paths: &ComputerPaths, op: OpId, u
         }
     }
     if !moved.is_empty() {
-        // Several operations may be taken back as one.
+        // One undo may revert several operations.
         let before = new.paths()?;
         new.remember(moved.iter().chain(&before))?;
         fs::remove_file(&old.list)?;
@@ -125,10 +125,10 @@ pub(in crate::computer) fn restore_from_trash(paths: &ComputerPaths, op: OpId, u
     Ok(())
 }
 
-/// What one operation put away.
+/// The trash of one operation.
 struct Trash {
     folder: PathBuf,
-    /// The paths in it, since a folder alone does not say what was put there as a whole.
+    /// The paths in it. A folder alone does not say which paths were moved as a whole.
     list: PathBuf,
 }
 
@@ -138,7 +138,7 @@ impl Trash {
         Self { folder: top.join(op.to_string()), list: top.join(format!("{op}.json")) }
     }
 
-    /// Moves what stands at a path of the workspace here; the first that was put away stays.
+    /// Moves a path of the workspace here. A path that is in the trash already is kept.
     fn take(&self, workspace: &Path, path: &FilePath) -> io::Result<()> {
         if fs::symlink_metadata(self.folder.join(path.as_str())).is_ok() {
             return Ok(());
@@ -164,7 +164,7 @@ impl Trash {
     }
 }
 
-/// Renames what stands at a path below one folder to the same path below another. No link is followed on the way.
+/// Moves a path from one root folder to another. No link on the way is followed.
 fn rename_between(from: &Path, to: &Path, path: &FilePath) -> io::Result<()> {
     let source = open_parent(from, path, IfMissing::Fail)?;
     statat(&source, path.name(), AtFlags::SYMLINK_NOFOLLOW)?;
@@ -179,7 +179,7 @@ enum IfMissing {
     Make,
 }
 
-/// The folder above a path.
+/// Opens the folder above a path.
 fn open_parent(root: &Path, path: &FilePath, missing: IfMissing) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let mut folder = rustix::fs::openat(CWD, root, flags, Mode::empty())?;
@@ -198,7 +198,7 @@ fn open_parent(root: &Path, path: &FilePath, missing: IfMissing) -> io::Result<O
     Ok(folder)
 }
 
-/// Removes folders above a path, up to the one that went away, for as long as they are empty.
+/// Removes empty folders above a path, up to the one that the command deleted.
 fn remove_empty_parents(workspace: &Path, path: &FilePath, gone: &FilePath) {
     for folder in path.ancestors().take_while(|folder| folder.is_within(gone)) {
         let Ok(parent) = open_parent(workspace, &folder, IfMissing::Fail) else { return };
@@ -208,7 +208,7 @@ fn remove_empty_parents(workspace: &Path, path: &FilePath, gone: &FilePath) {
     }
 }
 
-/// Drops the oldest of what was put away, until the rest is within the limit.
+/// Deletes the oldest entries of the trash until the rest is within the limit.
 fn prune(paths: &ComputerPaths, limit: u64) -> io::Result<()> {
     let top = paths.state.join("trash");
     let mut kept: Vec<(std::time::SystemTime, PathBuf, u64)> = Vec::new();

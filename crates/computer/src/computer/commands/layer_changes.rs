@@ -1,8 +1,8 @@
-//! What a command did to the workspace, read from its layer: edits for the log, ignored files that only change place,
-//! and what can be neither, with the reason. The cost is that of what changed.
+//! The changes of a command, read from its layer: edits for the log, ignored files that are only moved, and notes about
+//! what can be neither. The cost depends on the number of changes, not on the size of the workspace.
 //!
-//! Everything in a layer was written by an untrusted command. It is reached part by part without following links, as
-//! the workspace is, and what the log cannot hold is left out and said.
+//! Everything in a layer was written by an untrusted command. It is opened without following links, as
+//! the workspace is. What the log cannot store is left out, with a note.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -25,10 +25,10 @@ use super::{CommandStart, Computer};
 use crate::error::{ComputerError, ErrorCode};
 use crate::paths::STATE;
 
-/// Small contents are handed to the log whenever this much has gathered.
+/// Small contents are stored in the log in batches of this many bytes.
 const FLUSH_AT: usize = 8 << 20;
 
-/// What a layer comes to.
+/// The changes of a layer.
 #[derive(Debug, Default)]
 pub(super) struct LayerChanges {
     pub(super) edits: Vec<OutsideEdit>,
@@ -37,11 +37,11 @@ pub(super) struct LayerChanges {
     pub(super) contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
-/// How the log stood when the command started: as it stands now, but for what changed since.
+/// The files in the log when the command started: the current view with all later changes reverted.
 struct LogAtStart {
     now: BTreeMap<FilePath, FileNode>,
     since: BTreeMap<FilePath, Option<FileNode>>,
-    /// Folders that hold something.
+    /// Folders that are not empty.
     held: BTreeSet<FilePath>,
 }
 
@@ -65,7 +65,7 @@ impl LogAtStart {
         today.chain(before)
     }
 
-    /// True if the log holds something at or below a path, or held it when the command started.
+    /// True if the log has something at or below a path, or had it when the command started.
     fn holds(&self, path: &FilePath) -> bool {
         let mut now =
             self.now.range(path.clone()..).take_while(|(p, _)| p.as_str().starts_with(path.as_str()));
@@ -94,9 +94,10 @@ pub(super) fn read(
     let mut notes = BTreeSet::new();
     layer::walk(upper, &mut |entry: &Entry| {
         if entry.path == Path::new(STATE) {
-            // The mark that hides the computer's own folder, or the command's attempt at one.
+            // The whiteout that hides the computer's own folder, or a folder of that name that the command made.
             if entry.kind != EntryKind::Whiteout {
-                notes.insert(format!("{STATE} is a reserved name; the command's own was left out"));
+                notes
+                    .insert(format!("{STATE} is a reserved name; what the command wrote there was left out"));
             }
             return Visit::Skip;
         }
@@ -145,10 +146,10 @@ pub(super) fn read(
     Ok(changes)
 }
 
-/// The log's nodes at and below everything that the layer speaks of, as of the start of the command.
+/// The log's nodes at and below every path of the layer, as of the start of the command.
 ///
-/// An outside edit that was recorded only now (`captured`) was there before the command if the disk says so; then the
-/// command saw it, and it is no change beside the command's.
+/// An outside edit that was captured after the command (`captured`) counts as made before it if its timestamp on disk
+/// says so: the command saw it, so the two do not conflict.
 fn base(
     computer: &Computer,
     call: OpId,
@@ -174,7 +175,7 @@ fn base(
                 held.insert(path);
             }
         }
-        // What went away with a folder is found in one pass, however many folders went.
+        // Files below deleted folders are found in one pass, for any number of folders.
         if whole.iter().any(|path| held.contains(path)) {
             let gone =
                 view.files.iter().filter(|(path, _)| path.ancestors().any(|above| whole.contains(&above)));
@@ -222,7 +223,7 @@ struct LayerReader<'a> {
     rules: &'a IgnoreRules<'a>,
     base: &'a LogAtStart,
     upper: &'a Path,
-    /// What stands at a path after the command.
+    /// The node at each path after the command.
     edits: BTreeMap<FilePath, Option<FileNode>>,
     changes: LayerChanges,
     gathered: usize,
@@ -230,7 +231,7 @@ struct LayerReader<'a> {
 
 impl LayerReader<'_> {
     fn read_all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), ComputerError> {
-        // Folders whose inside was dealt with as a whole.
+        // A folder that was handled with everything below it.
         let mut dealt: Option<FilePath> = None;
         for (path, kind) in entries {
             if dealt.as_ref().is_some_and(|folder| is_below(path, folder)) {
@@ -262,7 +263,7 @@ impl LayerReader<'_> {
         self.changes.notes.push(format!("{path} was left out: {why}").into());
     }
 
-    /// Everything that stood here is gone: from the log by edits, from the disk, where it is ignored, into the trash.
+    /// The command deleted this path: files of the log become edits, ignored files go to the trash.
     fn read_deletion(&mut self, path: &FilePath) {
         let known: Vec<FilePath> = self.base.within(path).map(|(path, _)| path.clone()).collect();
         for path in known {
@@ -271,11 +272,11 @@ impl LayerReader<'_> {
         self.trash_ignored_below(path, path);
     }
 
-    /// Finds what the log does not hold at and below a path.
+    /// Finds ignored files at and below a path, which the log does not have.
     fn trash_ignored_below(&mut self, path: &FilePath, gone: &FilePath) {
         let Ok(Some(seen)) = self.lower.observe(path) else { return };
         let is_folder = seen.kind == ObservedKind::Folder;
-        // A path that is neither in the log nor ignored is an outside edit that is not recorded yet.
+        // A path that is neither in the log nor ignored is an outside edit that is not captured yet.
         if !self.base.holds(path) && self.rules.is_ignored(path, is_folder) {
             self.changes.ignored.push(IgnoredFileMove::Trash { path: path.clone(), gone: gone.clone() });
             return;
@@ -288,12 +289,12 @@ impl LayerReader<'_> {
         }
     }
 
-    /// Something ignored: it goes to its place without an event. True if a folder was taken as a whole.
+    /// An ignored path: it is moved into the workspace without an event. True if this includes everything below it.
     fn read_ignored(&mut self, path: &FilePath, kind: EntryKind) -> bool {
         let below = self.lower.observe(path).ok().flatten();
         match (kind, below) {
             (EntryKind::Special, _) => false,
-            // What the folder below holds shows through, so only what is in it is placed.
+            // The lower folder shows through a merged folder, so only the folder's own entries are moved.
             (EntryKind::Folder, Some(Observed { kind: ObservedKind::Folder, .. })) => false,
             (EntryKind::Folder | EntryKind::OpaqueFolder, _) => {
                 self.changes.ignored.push(IgnoredFileMove::IntoWorkspace { path: path.clone() });
@@ -348,7 +349,7 @@ impl LayerReader<'_> {
         }
     }
 
-    /// A folder counts by itself only while it is empty; and where a file stood, that is gone.
+    /// The log has folders only while they are empty. A file that was at this path is deleted.
     fn read_folder(&mut self, path: &FilePath) {
         if self.base.get(path).is_some_and(|node| *node != FileNode::Folder) {
             self.edits.insert(path.clone(), None);
@@ -358,7 +359,7 @@ impl LayerReader<'_> {
         }
     }
 
-    /// True if nothing is in the folder as the command left it.
+    /// True if the folder is empty after the command.
     fn is_empty(&self, path: &FilePath) -> bool {
         let own = layer::folder_names(&self.upper.join(path.as_str())).unwrap_or_default();
         if own.kept > 0 {

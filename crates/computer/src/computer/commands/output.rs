@@ -1,4 +1,4 @@
-//! What is kept of a command's output: its beginning and its end, with a line between them that says what is missing.
+//! The stored output of a command: its beginning and its end, with a line between them that says how much is missing.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A run, followed step by step as it happens.
+//! Follows a run step by step.
 
 use std::io;
 use std::time::Duration;
@@ -14,18 +14,18 @@ use super::{Computer, operation_of};
 use crate::error::ComputerError;
 use crate::protocol::RunUpdate;
 
-/// How long words of an agent may wait, and how soon a follower that left is noticed.
+/// How long streamed text may wait, and how soon a follower that left is noticed.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(40);
 
 impl Computer {
-    /// Tells what happens in a run after an event, until it is over, waits for the person or is paused; or until
+    /// Reports the steps of a run after an event, until the run is over, waits for the person or is paused, or until
     /// the follower has left.
     pub(crate) fn follow_run(
         &self,
         run: &str,
         after: Seq,
         is_wanted: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(RunUpdate) -> io::Result<()>,
+        on_update: &mut dyn FnMut(RunUpdate) -> io::Result<()>,
     ) -> Result<RunLine, ComputerError> {
         let id = self.run_named(run)?;
         let mut speech = self.subscribe_speech();
@@ -37,7 +37,7 @@ impl Computer {
                 let undone = self.undone_of(&record)?;
                 let describer = StepDescriber::new(&**self.log(), &record.events, undone);
                 for event in touched(&record.events, &new) {
-                    tell(RunUpdate::Step(Box::new(describer.step(event))))?;
+                    on_update(RunUpdate::Step(Box::new(describer.step(event))))?;
                 }
             }
             match record.state() {
@@ -56,7 +56,7 @@ impl Computer {
             loop {
                 match speech.try_recv() {
                     Ok(part) if part.run == id => {
-                        tell(RunUpdate::StreamedText { task: part.task, text: part.text })?;
+                        on_update(RunUpdate::StreamedText { task: part.task, text: part.text })?;
                     }
                     Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                     Err(TryRecvError::Empty | TryRecvError::Closed) => break,
@@ -70,7 +70,7 @@ impl Computer {
 }
 
 impl RunRecord {
-    /// The newest of its events, or how far was looked for more.
+    /// The last event that was read or looked for.
     fn last(&self, seen: Seq) -> Seq {
         self.events.last().map_or(seen, |event| event.seq.max(seen))
     }

@@ -1,4 +1,4 @@
-//! Runs and permissions as lists, one run as a whole, and taking a run back.
+//! Lists of runs and grants, the details of a run, and undoing a run.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -21,14 +21,14 @@ use crate::computer::{resolutions, reverted};
 use crate::error::{ComputerError, ErrorCode};
 use crate::protocol::Choices;
 
-/// Runs of one page, and steps of one.
+/// The number of runs and of steps in one answer.
 const RUNS_PER_PAGE: usize = 50;
 const STEPS_PER_PAGE: usize = 200;
-/// Files that are listed as the results of a run.
+/// The number of files that are listed as results of a run.
 const MAX_RESULTS: usize = 200;
 
 impl Computer {
-    /// Everything that happened in a run.
+    /// A run with all its events.
     pub(super) fn run_record(&self, run: RunId) -> Result<RunRecord, ComputerError> {
         let events = events_of(&**self.log(), run, Seq::ZERO)?;
         RunRecord::of(run, events).ok_or_else(|| kernel::Rejection::NoRun { run }.into())
@@ -38,7 +38,7 @@ impl Computer {
         Ok(self.writer.inspect(move |view| view.undone.contains(&op))?)
     }
 
-    /// The calls of a run that are taken back.
+    /// The calls of a run that are undone.
     pub(super) fn undone_of(&self, record: &RunRecord) -> Result<HashSet<OpId>, ComputerError> {
         let calls = steps::calls(&record.events);
         let undone =
@@ -62,7 +62,7 @@ impl Computer {
             kept.sort_unstable_by_key(|line| std::cmp::Reverse(line.seq));
             kept
         })?;
-        // The read model knows all of them, and a moment later: what the present says of one comes first.
+        // The read model lists all runs but lags behind, so the view's entry takes precedence.
         let views = projector::Views::open_read_only(&self.paths.state)?;
         let rows = views.runs(Some(before), RUNS_PER_PAGE as u32 + 1)?;
         let mut runs = kept;
@@ -94,7 +94,7 @@ impl Computer {
             RunEvent::Complete(p) => Some(p),
             _ => None,
         });
-        // What it came to before it went back is not what it comes to.
+        // Results from before a rewind do not count.
         let complete = complete.filter(|_| record.run.phase == RunPhase::Completed);
         let shown = |content| display::show(log, content).text;
         let all: Vec<&Event> = record.events.iter().filter(|event| steps::is_step(event)).collect();
@@ -113,7 +113,7 @@ impl Computer {
         })
     }
 
-    /// What a run made or changed, as far as it is there now; what it names itself comes first.
+    /// The files that a run created or changed and that exist now. Those that the run names as results come first.
     fn results(
         &self,
         record: &RunRecord,
@@ -191,15 +191,15 @@ impl Computer {
             return Ok(grant);
         }
         let known = self.grants()?.grants.into_iter().map(|line| line.grant).collect();
-        unique_match(text, known, "permission")?.ok_or_else(|| {
+        unique_match(text, known, "grant")?.ok_or_else(|| {
             ComputerError::new(
                 ErrorCode::NoGrant,
-                format!("there is no permission {text}; choir approve --grants lists them"),
+                format!("there is no grant {text}; choir approve --grants lists them"),
             )
         })
     }
 
-    /// Undoes everything that the calls of a run did, as one operation: that with the run's id.
+    /// Undoes all calls of a run as one operation, which has the id of the run.
     pub(super) fn undo_run(
         &self,
         caller: &Caller,
@@ -219,7 +219,7 @@ impl Computer {
         Ok(done)
     }
 
-    /// Lets a run go on from before a step.
+    /// Rewinds a run to before a step and resumes it.
     pub(super) fn retry_run(
         &self,
         caller: &Caller,
@@ -233,7 +233,7 @@ impl Computer {
         let to = steps::turn_of(&record.events, step).ok_or_else(|| {
             ComputerError::new(
                 ErrorCode::NotFound,
-                format!("event {step} is no turn and no call of an agent in this run"),
+                format!("event {step} is neither a turn nor a call of an agent in this run"),
             )
         })?;
         let begun = OperationStarts::of(run, &record.events);
@@ -284,7 +284,7 @@ fn of_row(row: RunRow) -> RunLine {
     }
 }
 
-/// The newest of its kind.
+/// The newest event of a kind.
 fn find<'e, T>(events: &'e [Event], which: impl Fn(&'e RunEvent) -> Option<&'e T>) -> Option<&'e T> {
     events.iter().rev().find_map(|event| match &event.payload {
         Payload::Run(event) => which(event),

@@ -1,5 +1,5 @@
-//! What agents wait for the person to say, with all that is needed to say it: the exact command, its arguments, and
-//! what it would change.
+//! Open questions of agents, with everything that is needed to answer them: the full command, its arguments, and the
+//! expected change.
 
 use event_log::read_content;
 use kernel::diff::{TextDiff, diff};
@@ -14,7 +14,7 @@ use super::{Computer, display, unique_match};
 use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
 
-/// Larger files and arguments are not compared.
+/// Larger files and arguments are shown without a diff.
 const MAX_DIFF_BYTES: u64 = 256 << 10;
 
 impl Computer {
@@ -92,7 +92,7 @@ impl Computer {
         })
     }
 
-    /// The open question that an id or a part of it stands for; without one, the only one there is.
+    /// The open question with an id or a part of it; without one, the only open question.
     pub(super) fn question_named(&self, text: Option<&str>) -> Result<(RunId, AskId), ComputerError> {
         let open: Vec<(RunId, AskId)> = self.writer.inspect(|view| {
             let asks =
@@ -102,10 +102,10 @@ impl Computer {
         let Some(text) = text else {
             return match open.as_slice() {
                 [only] => Ok(*only),
-                [] => Err(ComputerError::new(ErrorCode::NoQuestion, "nothing waits for you")),
+                [] => Err(ComputerError::new(ErrorCode::NoQuestion, "there is no open question")),
                 _ => Err(ComputerError::new(
                     ErrorCode::BadRequest,
-                    "several questions wait; choir approve lists them",
+                    "there are several open questions; choir approve lists them",
                 )),
             };
         };
@@ -122,17 +122,17 @@ impl Computer {
     }
 }
 
-/// What a call was given, as a person reads it.
+/// The arguments of a call, for a person to read.
 #[derive(Debug, Default)]
 struct Arguments {
     input: Option<String>,
-    /// What it would do to a file.
+    /// The expected change to a file.
     diff: Option<String>,
-    /// The whole of what is run, where its title is only the beginning.
+    /// The full command, of which the title may be only the beginning.
     full_command: Option<String>,
 }
 
-/// A command, to its last line: the person allows all of it or nothing.
+/// A command with all its lines, since the person allows all of it or nothing.
 fn full_command(tool: &str, input: &Value) -> Option<String> {
     let command = input.get("command").and_then(Value::as_str).filter(|_| tool == "exec")?;
     Some(command.trim().to_owned())
@@ -149,7 +149,7 @@ fn with_full_title(about: &AskKind, full_command: String) -> AskKind {
     about
 }
 
-/// Milliseconds after which a call leaves the outbox by itself.
+/// Milliseconds until a call in the outbox is sent.
 fn millis_until_sent(run: &Run, about: &AskKind) -> Option<u64> {
     match (about, &run.phase) {
         (AskKind::Outgoing { until, .. }, RunPhase::Working) => {
@@ -170,7 +170,7 @@ fn millis_until_sent(run: &Run, about: &AskKind) -> Option<u64> {
     }
 }
 
-/// What a tool that writes would do to one file.
+/// The change that a tool would make to one file.
 #[derive(Debug, PartialEq)]
 struct FileEdit<'a> {
     path: FilePath,
@@ -180,12 +180,12 @@ struct FileEdit<'a> {
 #[derive(Debug, PartialEq)]
 enum EditKind<'a> {
     Replace(&'a str),
-    /// One text for another, in order.
+    /// Replaces texts, in order.
     Substitutions(Vec<(&'a str, &'a str)>),
 }
 
 impl<'a> FileEdit<'a> {
-    /// Nothing, for tools that do not write a file.
+    /// `None` for tools that do not write a file.
     fn read(tool: &str, input: &'a Value) -> Option<Self> {
         let text = |value: &'a Value, names: &[&str]| {
             names.iter().find_map(|name| value.get(name)).and_then(Value::as_str)
@@ -203,7 +203,7 @@ impl<'a> FileEdit<'a> {
         Some(Self { path, kind })
     }
 
-    /// Nothing, where it would not work.
+    /// `None` if the edit cannot be applied.
     fn applied_to(&self, before: &[u8]) -> Option<Vec<u8>> {
         match &self.kind {
             EditKind::Replace(text) => Some(text.as_bytes().to_vec()),

@@ -1,4 +1,4 @@
-//! A run as its own events tell it, whether the present still knows it or not.
+//! A run, folded from its own events, even if the view has dropped it.
 
 use std::ops::ControlFlow;
 
@@ -15,16 +15,16 @@ use shared_types::{Event, OpId, Payload, RunId, Seq, TaskId, Timestamp};
 use super::display;
 use crate::error::ComputerError;
 
-/// Characters of what an agent does now.
+/// The longest description of an agent's activity.
 const MAX_ACTIVITY_CHARS: usize = 120;
 
-/// The events of one run, and what they leave.
+/// The events of one run, and the state that they fold to.
 #[derive(Debug, Clone)]
 pub(crate) struct RunRecord {
     pub(super) id: RunId,
     pub(super) events: Vec<Event>,
     pub(super) run: Run,
-    /// Made of these events alone, so it knows nothing but the run.
+    /// Folded from these events alone, so it contains only this run.
     view: View,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Ve
 }
 
 impl RunRecord {
-    /// Nothing, if the events do not begin a run.
+    /// `None` if the events do not start a run.
     pub(super) fn of(id: RunId, events: Vec<Event>) -> Option<Self> {
         let mut view = View::default();
         events.iter().for_each(|event| follow(&mut view, event));
@@ -53,7 +53,7 @@ impl RunRecord {
         Some(Self { id, events, run, view })
     }
 
-    /// Goes on with what happened since.
+    /// Adds later events.
     pub(super) fn extend(&mut self, events: Vec<Event>) {
         events.iter().for_each(|event| follow(&mut self.view, event));
         if let Some(run) = self.view.runs.get(&self.id) {
@@ -66,7 +66,7 @@ impl RunRecord {
         state(&self.run)
     }
 
-    /// When it came to its end.
+    /// When the run ended.
     pub(super) fn ended(&self) -> Option<Timestamp> {
         let over = |event: &&Event| {
             matches!(
@@ -127,7 +127,7 @@ impl RunRecord {
             return "waits for the person".into();
         }
         if self.run.asks.iter().any(|ask| ask.task == task.id) {
-            return "holds a call that cannot be undone".into();
+            return "has a call in the outbox".into();
         }
         if let Some(words) = self.calls_of(task.id) {
             return words;
@@ -137,15 +137,15 @@ impl RunRecord {
             RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => return "stopped".into(),
             RunPhase::Working => {}
         }
-        // An agent that has spoken or delegated, and did nothing since, waits for the agents that work for it.
+        // An agent whose last event is a reply or a delegation waits for its helpers.
         let newest = self.newest_of(task.id);
         let has_said = matches!(newest.map(|event| &event.payload), Some(Payload::Llm(LlmEvent::Reply(_))));
         let handed_on = newest.is_some_and(|event| self.is_task(&event.op));
         let waits = if has_said || handed_on { self.waits_for(task.id) } else { None };
-        waits.unwrap_or_else(|| if has_said { "goes on" } else { "asks the model" }.into())
+        waits.unwrap_or_else(|| if has_said { "is working" } else { "waits for the model" }.into())
     }
 
-    /// The calls of an agent that are open. One that began the work of another is a wait for that one.
+    /// The open calls of an agent. A call that started a helper counts as waiting for the helper.
     fn calls_of(&self, task: TaskId) -> Option<String> {
         let open: Vec<(&OpId, &Call)> =
             self.view.calls.iter().filter(|(_, call)| call.task == Some(task)).collect();
@@ -162,14 +162,14 @@ impl RunRecord {
         }
     }
 
-    /// Whether an operation is a call that began the work of another.
+    /// Whether an operation is a call that started a helper.
     fn is_task(&self, op: &OpId) -> bool {
         let first = self.run.tasks.first().map(|first| first.id);
         let task = TaskId::from_bytes(*op.as_bytes());
         Some(task) != first && self.run.task(task).is_some()
     }
 
-    /// Whom an agent waits for, by their roles.
+    /// The roles of the helpers that an agent waits for.
     fn waits_for(&self, task: TaskId) -> Option<String> {
         let working = |other: &&Task| other.parent == Some(task) && other.state == TaskState::Working;
         let mut roles: Vec<&str> = self.run.tasks.iter().filter(working).map(|task| &*task.role).collect();
@@ -177,7 +177,7 @@ impl RunRecord {
         (!roles.is_empty()).then(|| format!("waits for {}", roles.join(", ")))
     }
 
-    /// The newest event that an agent did or was told.
+    /// The newest event of an agent, or message to it.
     fn newest_of(&self, task: TaskId) -> Option<&Event> {
         let first = self.run.tasks.first().map(|task| task.id);
         let calls: Vec<OpId> = self.events.iter().filter_map(|event| called_by(event, task)).collect();
@@ -202,7 +202,7 @@ fn called_by(event: &Event, task: TaskId) -> Option<OpId> {
     }
 }
 
-/// Files and everything else that a run changed are the present's; the run itself is all that is kept here.
+/// Folds only the events of the run itself, not its changes to files.
 fn follow(view: &mut View, event: &Event) {
     if let Payload::Run(_) | Payload::Task(_) | Payload::Llm(_) | Payload::Tool(_) = event.payload {
         evolve(view, event);

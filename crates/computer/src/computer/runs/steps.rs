@@ -1,4 +1,4 @@
-//! The steps of a run, a line each, and what went in and came out of one.
+//! The steps of a run as lines, and the input and output of a step.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,27 +14,27 @@ use super::display::{self, ShownText, line, pretty};
 
 /// Characters of a label.
 const MAX_LABEL_CHARS: usize = 160;
-/// Longer contents are not looked into for a label.
+/// Longer contents are not read for a label.
 const MAX_LABEL_SOURCE_BYTES: u64 = 64 << 10;
 
-/// What became of a call, as far as it is known.
+/// The outcome of a call, as far as it is known.
 #[derive(Debug, Default, Clone, Copy)]
 struct CallOutcome {
     failed: bool,
     files: u64,
 }
 
-/// What is needed to describe the steps of some events.
+/// Describes the events of a run as steps.
 pub(super) struct StepDescriber<'a> {
     log: &'a dyn EventLog,
     undone: HashSet<OpId>,
-    /// Steps that count no more, since the run went back to before them.
+    /// Steps that a rewind of the run dropped.
     gone: HashSet<Seq>,
     calls: HashMap<OpId, CallOutcome>,
 }
 
-/// Whether an event is a step of its own. What a call did belongs to the call, and a permission to the answer that
-/// gave it.
+/// Whether an event is a step of its own. The effects of a call belong to the call, and a grant to the answer that gave
+/// it.
 pub(super) fn is_step(event: &Event) -> bool {
     match &event.payload {
         Payload::Run(_) | Payload::Task(_) | Payload::Llm(_) | Payload::Tool(ToolEvent::Call(_)) => true,
@@ -59,7 +59,7 @@ pub(super) fn calls(events: &[Event]) -> Vec<OpId> {
     events.iter().filter_map(call).collect()
 }
 
-/// The turn of a model that a step belongs to: itself, or the one that wanted the call.
+/// The model turn that a step belongs to: itself, or the turn that requested the call.
 pub(super) fn turn_of(events: &[Event], step: Seq) -> Option<Seq> {
     let event = events.iter().find(|event| event.seq == step)?;
     let wants = |reply: &Event| match &reply.payload {
@@ -93,7 +93,7 @@ impl<'a> StepDescriber<'a> {
         Self { log, undone, gone, calls }
     }
 
-    /// An event as a step. It is one: see [`is_step`].
+    /// Describes an event, for which [`is_step`] must hold.
     pub(super) fn step(&self, event: &Event) -> Step {
         let (kind, task, failed) = kind_and_task(event);
         let is_call = matches!(event.payload, Payload::Tool(_));
@@ -127,7 +127,7 @@ impl<'a> StepDescriber<'a> {
                 }
             }
             Payload::Tool(ToolEvent::Call(p)) => {
-                // A command is shown as it was given; what others are called may be Markdown.
+                // A command is shown verbatim; the titles of other tools may be Markdown.
                 let title = if &*p.tool == "exec" { p.title.to_string() } else { display::plain(&p.title) };
                 if title.starts_with(&*p.tool) { title } else { format!("{}: {title}", p.tool) }
             }
@@ -153,7 +153,7 @@ impl<'a> StepDescriber<'a> {
         (content.size <= MAX_LABEL_SOURCE_BYTES).then(|| display::show(self.log, content).text).flatten()
     }
 
-    /// The words of a reply, and the calls that it wants as text.
+    /// The text of a reply, and the calls that it requests as text.
     fn reply(&self, content: &ContentRef) -> (Option<String>, Option<String>) {
         let value = self
             .short_text(content)
@@ -171,7 +171,7 @@ impl<'a> StepDescriber<'a> {
         (text, named)
     }
 
-    /// A step with what went in and what came out; `result` is the answer to a call.
+    /// A step with its input and output; `result` is the result of a call.
     pub(super) fn parts(&self, event: &Event, result: Option<&Event>) -> StepDetail {
         let mut parts = StepDetail { step: self.step(event), input: None, output: None, notes: Vec::new() };
         let mut shown = |content: &ContentRef| {
@@ -229,7 +229,7 @@ impl<'a> StepDescriber<'a> {
     }
 }
 
-/// What kind of step it is, whose, and whether it says that something failed.
+/// The kind of a step, its task, and whether it reports a failure.
 fn kind_and_task(event: &Event) -> (StepKind, Option<TaskId>, bool) {
     match &event.payload {
         Payload::Llm(LlmEvent::Reply(p)) => (StepKind::Reply, Some(p.task), false),

@@ -1,4 +1,4 @@
-//! The person takes over, and gives the work back: the agents are told what the person changed meanwhile.
+//! Taking over a run: when the person resumes it, the agents get a message that lists the files the person changed.
 
 use std::ops::ControlFlow;
 
@@ -11,14 +11,14 @@ use shared_types::{ContentHash, FilePath, RunId, Source};
 use super::Computer;
 use crate::error::ComputerError;
 
-/// Files that are named; of more, only the number.
+/// The number of files that the message lists; of further ones only the number is given.
 const MAX_LISTED_FILES: usize = 50;
 
-/// Bytes that an action names.
+/// The contents of an action.
 type Contents = Vec<(ContentHash, Vec<u8>)>;
 
 impl Computer {
-    /// What lets a run go on.
+    /// The action that resumes a run.
     pub(super) fn resume_action(
         &self,
         run: RunId,

@@ -94,7 +94,7 @@ fn local(model: &LocalModelLine, turn: Signal<u32>) -> Element {
             Icon { name: "hard-drive" }
             div { class: "two", b { "{model.name}" } small { "{about}" } }
             if fetching {
-                progress { max: "{bytes}", value: "{here}", "aria-label": words::settings::models::DOWNLOAD }
+                progress { max: "{bytes}", value: "{downloaded}", "aria-label": words::settings::models::DOWNLOAD }
                 {press("btn", "square", words::STOP, go("stop"))}
             } else if !ready {
                 if !declined { {press("btn", "x", words::settings::models::DECLINE, go("decline"))} }

@@ -1,4 +1,4 @@
-//! A computer of one's own in a temporary folder, whose commands really run in cells.
+//! A computer in a temporary folder, whose commands really run in cells.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -12,29 +12,29 @@ use shared_types::wire::{CellCommand, CommandResult};
 use shared_types::{OpId, UserId};
 use tempfile::TempDir;
 
-pub(crate) struct House {
+pub(crate) struct TestComputer {
     pub(crate) folder: TempDir,
-    pub(crate) computer: Option<Computer>,
+    pub(crate) inner: Option<Computer>,
 }
 
-impl House {
+impl TestComputer {
     pub(crate) fn new() -> Self {
         isolation::set_launcher(env!("CARGO_BIN_EXE_sandbox"));
         let folder = tempfile::tempdir().unwrap();
         let paths = ComputerPaths::at(folder.path());
         let (computer, _) =
             Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
-        Self { folder, computer: Some(computer) }
+        Self { folder, inner: Some(computer) }
     }
 
-    pub(crate) fn computer(&self) -> &Computer {
-        self.computer.as_ref().unwrap()
+    pub(crate) fn inner(&self) -> &Computer {
+        self.inner.as_ref().unwrap()
     }
 
     /// Closes the computer and opens it again, as after a restart.
     pub(crate) fn reopen(&mut self) {
-        self.computer = None;
-        self.computer = Some(Computer::open(&ComputerPaths::at(self.folder.path())).unwrap());
+        self.inner = None;
+        self.inner = Some(Computer::open(&ComputerPaths::at(self.folder.path())).unwrap());
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -59,7 +59,7 @@ impl House {
     }
 
     pub(crate) fn ask(&self, request: Request, mut body: &[u8]) -> Answer {
-        self.computer().handle(&Envelope::new(request), &mut body, &|_, _, _| ())
+        self.inner().handle(&Envelope::new(request), &mut body, &|_, _, _| ())
     }
 
     pub(crate) fn run(&self, command: CellCommand) -> Result<CommandResult, ComputerError> {
@@ -76,7 +76,7 @@ impl House {
 
     pub(crate) fn output(&self, ran: &CommandResult) -> String {
         let Some(output) = ran.report.output else { return String::new() };
-        let bytes = event_log::read_content(&**self.computer().log(), &output.hash).unwrap();
+        let bytes = event_log::read_content(&**self.inner().log(), &output.hash).unwrap();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -96,7 +96,7 @@ impl House {
 
     /// A hash of all that is in the log's view of the files.
     pub(crate) fn tree(&self) -> String {
-        let roots = self.computer().writer().inspect(|view| view.roots()).unwrap();
+        let roots = self.inner().writer().inspect(|view| view.roots()).unwrap();
         roots.into_iter().find(|(name, _)| *name == "files").unwrap().1.to_string()
     }
 

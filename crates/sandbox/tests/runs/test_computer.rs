@@ -1,4 +1,4 @@
-//! A computer in a temporary folder, and what agents would record in it.
+//! A computer in a temporary folder, and the events that agents would record in it.
 
 use computer::Computer;
 use computer::error::ComputerError;
@@ -20,8 +20,8 @@ use shared_types::{
 };
 use tempfile::TempDir;
 
-pub(crate) struct House {
-    pub(crate) computer: Computer,
+pub(crate) struct TestComputer {
+    pub(crate) inner: Computer,
     pub(crate) folder: TempDir,
 }
 
@@ -48,13 +48,13 @@ pub(crate) fn first(run: RunId) -> TaskId {
     TaskId::from_bytes(*run.as_bytes())
 }
 
-impl House {
+impl TestComputer {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let paths = ComputerPaths::at(folder.path());
         let user = UserId::parse("ada").unwrap();
         let (computer, _) = Computer::create(&paths, user, "Ada", &|_, _, _| ()).unwrap();
-        Self { computer, folder }
+        Self { inner: computer, folder }
     }
 
     pub(crate) fn ask(&self, request: Request, body: &[u8]) -> Answer {
@@ -62,15 +62,15 @@ impl House {
     }
 
     pub(crate) fn send(&self, envelope: &Envelope, body: &[u8]) -> Answer {
-        self.computer.handle(envelope, &mut &*body, &|_, _, _| ())
+        self.inner.handle(envelope, &mut &*body, &|_, _, _| ())
     }
 
-    pub(crate) fn tell(&self, request: RunRequest) -> Result<RunResponse, ComputerError> {
+    pub(crate) fn request(&self, request: RunRequest) -> Result<RunResponse, ComputerError> {
         self.ask(Request::AgentRuns(request), b"").into_runs()
     }
 
     pub(crate) fn line(&self, request: RunRequest) -> RunLine {
-        match self.tell(request).unwrap() {
+        match self.request(request).unwrap() {
             RunResponse::Line(line) => line,
             other => panic!("{other:?}"),
         }
@@ -95,7 +95,7 @@ impl House {
     }
 
     pub(crate) fn details(&self, run: RunId) -> RunDetails {
-        match self.tell(RunRequest::Show { run: run.to_string() }).unwrap() {
+        match self.request(RunRequest::Show { run: run.to_string() }).unwrap() {
             RunResponse::Details(details) => *details,
             other => panic!("{other:?}"),
         }
@@ -126,8 +126,8 @@ impl House {
             ChangeRequest::Do(action),
             contents,
         );
-        let outcome = self.computer.writer().submit(submission, Mode::Commit).unwrap();
-        self.computer.project(&|_, _, _| ()).unwrap();
+        let outcome = self.inner.writer().submit(submission, Mode::Commit).unwrap();
+        self.inner.project(&|_, _, _| ()).unwrap();
         outcome.appended.map(|appended| appended.last)
     }
 
@@ -143,7 +143,7 @@ impl House {
         task
     }
 
-    /// The same, begun by a call of the agent whom it works for.
+    /// The same, started by a call of the agent that it works for.
     pub(crate) fn delegate(&self, run: RunId, parent: TaskId, role: &str, title: &str) -> TaskId {
         let op = ids::new_op();
         let task = TaskId::from_bytes(*op.as_bytes());
@@ -163,7 +163,7 @@ impl House {
         let reply = LlmReply {
             task,
             model: "scripted".into(),
-            seen: self.computer.log().head().seq,
+            seen: self.inner.log().head().seq,
             reply,
             ended: shared_types::payload::llm::ReplyEnd::Whole,
             calls: Vec::new(),
@@ -196,7 +196,7 @@ impl House {
         let (file, bytes) = content(text);
         contents.extend(more.into_iter().chain(bytes));
         let known = at(path);
-        let base = self.computer.writer().inspect(move |view| view.files.get(&known).cloned()).unwrap();
+        let base = self.inner.writer().inspect(move |view| view.files.get(&known).cloned()).unwrap();
         let edits = vec![OutsideEdit { path: at(path), base, now: Some(FileNode::file(file, 0o644)) }];
         let report = ToolReport { output: Some(output), written: 7, ..ToolReport::default() };
         let status = ToolStatus::Exited { code: 0 };

@@ -1,4 +1,4 @@
-//! A computer with a scripted model behind it, on which a scenario is played.
+//! Runs a scenario on a computer with a scripted model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::end::End;
+use crate::expectations::End;
 use crate::person::Person;
 use crate::scenario::Scenario;
 use crate::{snapshot, transcript};
@@ -28,7 +28,7 @@ use crate::{snapshot, transcript};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-pub(crate) struct Stage<'a> {
+pub(crate) struct ScenarioHost<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) model: Model,
     pub(crate) wire: Wire,
@@ -96,7 +96,7 @@ fn wait_for_a_day_with_time_left() {
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ScenarioHost<'a> {
     pub(crate) fn new(scenario: &'a Scenario, wire: Wire) -> Self {
         let folder = Folder::Own(tempfile::tempdir().unwrap());
         if scenario.settings.contains_key("runs.daily") {
@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
     }
 
     /// All roles think with the scripted model, whose prices are round.
-    pub(crate) fn minds(&self) -> AgentServices {
+    pub(crate) fn agent_services(&self) -> AgentServices {
         let (kind, auth) = match self.wire {
             Wire::Anthropic => ("anthropic", "api_key"),
             Wire::OpenAi => ("openai", "bearer"),
@@ -184,12 +184,12 @@ impl<'a> Stage<'a> {
         );
         let table = text.parse().unwrap();
         let web: Arc<dyn Web> = Arc::new(Pages(self.scenario.pages.clone()));
-        let minds = AgentServices {
+        let agent_services = AgentServices {
             keys: Arc::new(move |_| Arc::new(Key(key.clone()))),
             outside: MachineServices { local: None, web: Some(web) },
             ..AgentServices::new(Some(&table)).unwrap()
         };
-        minds.with_tools(Some(&self.scenario.servers())).unwrap()
+        agent_services.with_tools(Some(&self.scenario.servers())).unwrap()
     }
 
     /// A computer with the files of the scenario, on which nothing has happened yet.
@@ -245,14 +245,18 @@ impl<'a> Stage<'a> {
         self.undo(&computer, &end)
     }
 
-    /// Lets agents work until the runs are over, or nobody does anything any more.
+    /// Lets agents work until the runs are over, or nothing happens any more.
     pub(crate) fn carry_on(&self, computer: Computer) -> Result<End, String> {
-        self.carry_on_with(computer, &self.minds())
+        self.carry_on_with(computer, &self.agent_services())
     }
 
-    pub(crate) fn carry_on_with(&self, computer: Computer, minds: &AgentServices) -> Result<End, String> {
+    pub(crate) fn carry_on_with(
+        &self,
+        computer: Computer,
+        agent_services: &AgentServices,
+    ) -> Result<End, String> {
         let runtime = Runtime::new().unwrap();
-        let open_computer = runtime.block_on(OpenComputer::open(computer, minds)).unwrap();
+        let open_computer = runtime.block_on(OpenComputer::open(computer, agent_services)).unwrap();
         let ended = self.follow(&open_computer);
         let end = ended.map(|()| self.look(open_computer.computer()));
         runtime.block_on(open_computer.close());
@@ -265,7 +269,7 @@ impl<'a> Stage<'a> {
         let mut person = Person::new(self.scenario, self.runs[0]);
         let mut since = (Instant::now(), computer.log().head().seq);
         loop {
-            // In this order: whatever made it stand still is among the events that the person sees.
+            // In this order: the cause of the pause is among the events that the person sees.
             let is_still = self.runs.iter().all(|run| self.is_still(computer, *run));
             let events = self.events(computer, self.runs[0]);
             let acted = person.act(computer, &events) || self.start_another(computer, &events);
@@ -345,7 +349,7 @@ fn run_id(number: usize) -> RunId {
     RunId::from_bytes(fixed_id(7, number))
 }
 
-/// The bytes of an id that somebody would else have minted.
+/// The bytes of an id that a caller would mint otherwise.
 pub(crate) fn fixed_id(kind: u8, number: usize) -> [u8; 16] {
     let mut bytes = [kind; 16];
     (bytes[6], bytes[8]) = (0x77, 0x87);
