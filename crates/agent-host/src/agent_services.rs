@@ -191,12 +191,12 @@ impl AgentServices {
         let launch = McpServerCells::new(
             cells.settings().clone(),
             cells.shared_backend(),
-            &computer.place,
+            &computer.paths,
             user.to_string(),
-            computer::cells::folders(&computer.place),
+            computer::cells::cells_dir(&computer.paths),
             &self.rules,
         );
-        self.mcp_tools_with(&computer.place, user, Arc::new(launch.with_on_start(on_start)))
+        self.mcp_tools_with(&computer.paths, user, Arc::new(launch.with_on_start(on_start)))
     }
 
     /// Like [`mcp_tools`](Self::mcp_tools), with another way to start programs.
@@ -239,7 +239,7 @@ pub fn model_lines(gateway: &Gateway) -> Vec<ModelLine> {
         name: name.clone(),
         provider: model.provider.clone(),
         usable: gateway.is_usable(name),
-        obstacle: gateway.unusable_reason(name),
+        problem: gateway.unusable_reason(name),
         reason: gateway.problem(name).map(|problem| problem.reason),
         input_price: model.prices.map(|prices| prices.input),
         output_price: model.prices.map(|prices| prices.output),

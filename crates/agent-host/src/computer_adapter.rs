@@ -15,7 +15,7 @@ use kernel::View;
 use projector::Views;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
-use shared_types::wire::RunCommand;
+use shared_types::wire::CellCommand;
 use shared_types::{
     CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Taint, TaskId, Timestamp,
 };
@@ -26,7 +26,8 @@ use computer::error::{ComputerError, ErrorCode};
 use computer::ids;
 use computer::running_commands::Commands;
 use computer::{
-    AgentSpeech, ByAgent, Caller, Computer, DAILY, DEFAULT_OUTBOX, OUTBOX, agent_setting, role_setting,
+    AgentCaller, AgentSpeech, Caller, Computer, DAILY_BUDGET_SETTING, DEFAULT_OUTBOX, OUTBOX_SECONDS_SETTING,
+    agent_budget_setting, role_model_setting,
 };
 use tokio::sync::watch;
 
@@ -84,7 +85,7 @@ impl ComputerAdapter {
             let head = self.computer.log().head().seq;
             let mut projected = self.projected.clone();
             let _ = tokio::time::timeout(PROJECTION_TIMEOUT, projected.wait_for(|seq| *seq >= head)).await;
-            self.run_blocking(move |computer| work(&Views::open_read_only(&computer.place.state)?)).await
+            self.run_blocking(move |computer| work(&Views::open_read_only(&computer.paths.state)?)).await
         })
     }
 }
@@ -121,11 +122,11 @@ impl ComputerPort for ComputerAdapter {
     }
 
     fn new_command(&self) -> CommandId {
-        ids::command()
+        ids::new_command()
     }
 
     fn new_op(&self) -> OpId {
-        ids::op()
+        ids::new_op()
     }
 
     /// The writer's threads do the work, so this does not block.
@@ -178,15 +179,16 @@ impl ComputerPort for ComputerAdapter {
             let setting = |key: &str| view.setting(key);
             let grants = view.grants.sorted().into_iter().map(|(_, grant)| grant.clone());
             let roles = roles::ROLES.into_iter().filter_map(|role| {
-                let model = setting(&role_setting(role.name()))?;
+                let model = setting(&role_model_setting(role.name()))?;
                 Some((role.name().to_owned(), model.as_str()?.to_owned()))
             });
             let budget = |value| serde_json::from_value::<Budget>(value).ok();
             let agents = roles::ROLES.into_iter().filter_map(|role| {
-                Some((role.name().to_owned(), budget(setting(&agent_setting(role.name()))?)?))
+                Some((role.name().to_owned(), budget(setting(&agent_budget_setting(role.name()))?)?))
             });
-            let daily = setting(DAILY).and_then(budget);
-            let outbox = setting(OUTBOX).and_then(|value| value.as_u64()).unwrap_or(DEFAULT_OUTBOX);
+            let daily = setting(DAILY_BUDGET_SETTING).and_then(budget);
+            let outbox =
+                setting(OUTBOX_SECONDS_SETTING).and_then(|value| value.as_u64()).unwrap_or(DEFAULT_OUTBOX);
             RunContext {
                 grants: grants.filter(|grant| grant.run.is_none_or(|only| only == run)).collect(),
                 spent: view.runs.get(&run).map(|run| run.spent),
@@ -264,7 +266,7 @@ impl ComputerPort for ComputerAdapter {
         })
     }
 
-    fn exec(&self, by: CommandOrigin, command: RunCommand) -> Answer<'_, Seq> {
+    fn exec(&self, by: CommandOrigin, command: CellCommand) -> Answer<'_, Seq> {
         let (computer, commands, permits) =
             (Arc::clone(&self.computer), Arc::clone(&self.commands), Arc::clone(&self.permits));
         Box::pin(async move {
@@ -274,10 +276,14 @@ impl ComputerPort for ComputerAdapter {
             let ran = tokio::task::spawn_blocking(move || {
                 let _permit = permit;
                 let op = by.origin.op;
-                let agent =
-                    ByAgent { run: by.run, task: by.task, read_policy: read_policy(by.read_policy), left };
+                let agent = AgentCaller {
+                    run: by.run,
+                    task: by.task,
+                    read_policy: read_policy(by.read_policy),
+                    time_left: left,
+                };
                 let caller = Caller { origin: by.origin, agent: Some(agent) };
-                let ran = commands.run_here(&computer, &caller, &command);
+                let ran = commands.run_for_agent(&computer, &caller, &command);
                 // The result is in the log, also if the command failed.
                 let events = computer.log().operation(op)?;
                 match (ran, events.last().filter(|event| event.name == "tool.result")) {
@@ -307,7 +313,7 @@ impl ComputerPort for ComputerAdapter {
     }
 
     fn stream_text(&self, run: RunId, task: TaskId, text: &str) {
-        self.computer.say(AgentSpeech { run, task, text: text.into() });
+        self.computer.stream_speech(AgentSpeech { run, task, text: text.into() });
     }
 }
 

@@ -106,7 +106,7 @@ impl McpServerCells {
 /// The files that every agent may read by the rules.
 fn every_agent(rules: &Arc<AgentRules>) -> ReadPolicy {
     let rules = Arc::clone(rules);
-    ReadPolicy::of_every_agent(move |path| rules.may_everyone_read(path))
+    ReadPolicy::for_every_agent(move |path| rules.may_everyone_read(path))
 }
 
 /// The policy of an MCP server's program: its configured access, and the machine's programs.

@@ -9,7 +9,7 @@ pub use mcp::settings::{Endpoint, ServerSettings};
 use mcp::{Keys, Launch, Servers, Settings};
 use models::chat::Tool;
 use serde_json::{Map, Value};
-use shared_types::wire::{ToolLine, ToolServerKind, ToolServerLine, ToolServerState};
+use shared_types::wire::{McpServerKind, McpServerLine, McpServerState, McpToolLine};
 
 use computer::error::{ComputerError, ErrorCode};
 
@@ -75,18 +75,18 @@ impl McpTools {
     }
 
     /// The last known state of each server.
-    pub fn lines(&self) -> Vec<ToolServerLine> {
+    pub fn lines(&self) -> Vec<McpServerLine> {
         self.servers.statuses().into_iter().map(line).collect()
     }
 }
 
-fn line(line: mcp::ServerStatus) -> ToolServerLine {
-    let (state, trouble) = match line.state {
-        mcp::ServerState::Idle => (ToolServerState::Idle, None),
-        mcp::ServerState::Up => (ToolServerState::Up, None),
-        mcp::ServerState::Down(why) => (ToolServerState::Down, Some(why)),
+fn line(line: mcp::ServerStatus) -> McpServerLine {
+    let (state, problem) = match line.state {
+        mcp::ServerState::Idle => (McpServerState::Idle, None),
+        mcp::ServerState::Up => (McpServerState::Up, None),
+        mcp::ServerState::Down(why) => (McpServerState::Down, Some(why)),
     };
-    let tools = line.tools.into_iter().map(|found| ToolLine {
+    let tools = line.tools.into_iter().map(|found| McpToolLine {
         name: found.definition.name,
         tool: found.definition.tool,
         description: found.definition.description,
@@ -94,16 +94,16 @@ fn line(line: mcp::ServerStatus) -> ToolServerLine {
         reads_only: found.read_only,
     });
     let kind = match line.kind {
-        mcp::ServerKind::Program => ToolServerKind::Program,
-        mcp::ServerKind::Address => ToolServerKind::Address,
+        mcp::ServerKind::Program => McpServerKind::Program,
+        mcp::ServerKind::Address => McpServerKind::Address,
     };
-    ToolServerLine {
+    McpServerLine {
         name: line.name,
         kind,
-        way: line.target,
+        target: line.target,
         keys: line.keys,
         state,
-        trouble,
+        problem,
         roles: line.roles,
         tools: tools.collect(),
     }

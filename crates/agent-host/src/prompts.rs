@@ -6,14 +6,14 @@ use agents::transcript::{self, Texts};
 use event_log::{EventLog, ReadError, decode_event, read_content};
 use models::chat::Message;
 use shared_types::payload::llm::{LlmEvent, LlmReply};
-use shared_types::wire::StepParts;
+use shared_types::wire::StepDetail;
 use shared_types::{Event, Payload, RunId};
 
 /// The end of the prompt is shown, at most this many bytes.
 const MAX_PROMPT_BYTES: usize = 256 << 10;
 
 /// Adds the prompt to the parts of a step, if the step is a turn of a model.
-pub fn add_prompt(log: &dyn EventLog, run: RunId, parts: &mut StepParts) -> Result<(), ReadError> {
+pub fn add_prompt(log: &dyn EventLog, run: RunId, parts: &mut StepDetail) -> Result<(), ReadError> {
     let stored = log.run(run)?;
     let events = stored.iter().map(|stored| decode_event(log, stored)).collect::<Result<Vec<Event>, _>>()?;
     let reply = events.iter().find(|event| event.seq == parts.step.seq).map(|event| &event.payload);

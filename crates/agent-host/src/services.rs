@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use models::ApiKeys;
-use shared_types::wire::{SearchLine, SearchTried, ServiceList};
+use shared_types::wire::{SearchLine, SearchTestResult, ServiceList};
 
 use crate::address::redacted;
 use crate::telemetry::Telemetry;
@@ -36,13 +36,13 @@ impl UserServices {
     }
 
     /// Runs a test search, if search is configured.
-    pub async fn try_search(&self) -> Option<SearchTried> {
+    pub async fn try_search(&self) -> Option<SearchTestResult> {
         let started = Instant::now();
         let found = web::search_with_key(self.search.as_ref()?, TEST_QUERY.to_owned(), &*self.keys).await;
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Some(match found {
-            Ok(hits) => SearchTried { ok: true, results: hits.len() as u64, trouble: None, millis },
-            Err(why) => SearchTried { ok: false, results: 0, trouble: Some(why.to_string()), millis },
+            Ok(hits) => SearchTestResult { ok: true, results: hits.len() as u64, problem: None, millis },
+            Err(why) => SearchTestResult { ok: false, results: 0, problem: Some(why.to_string()), millis },
         })
     }
 }

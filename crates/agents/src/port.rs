@@ -10,7 +10,7 @@ use kernel::{Action, Origin};
 use shared_types::payload::capability::Grant;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::run::Budget;
-use shared_types::wire::RunCommand;
+use shared_types::wire::CellCommand;
 use shared_types::{
     CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Seq, Taint, TaskId, Timestamp,
 };
@@ -163,7 +163,7 @@ pub trait ComputerPort: Send + Sync + 'static {
     /// Runs a command in a cell as one call, and records the call and its result; returns the position of the result. A
     /// call that is recorded already and had no effect is run again. Files that the agent may not read are not readable
     /// in the cell; its output and changes carry the taint labels of all files that it could read.
-    fn exec(&self, by: CommandOrigin, command: RunCommand) -> Answer<'_, Seq>;
+    fn exec(&self, by: CommandOrigin, command: CellCommand) -> Answer<'_, Seq>;
     /// Whether a command of this call runs or is about to start.
     fn is_running(&self, call: OpId) -> bool;
     /// Stops a running command.

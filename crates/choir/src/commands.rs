@@ -40,10 +40,10 @@ use shared_types::Seq;
 use crate::cli::{Cli, Command};
 use crate::render::{ProgressReport, Style};
 use agent_host::agent_services::AgentServices;
+use computer::client;
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::ComputerPaths;
-use computer::protocol::{Answer, Done, Request, RunAnswer, RunRequest};
-use computer::session;
+use computer::protocol::{Answer, ChangeResult, Request, RunRequest, RunResponse};
 
 /// The global options of every command.
 pub(crate) struct Context {
@@ -64,7 +64,7 @@ impl Context {
     pub(crate) fn ask(&self, request: Request, body: &mut dyn Read) -> Result<Answer> {
         let bar = ProgressReport::new(self.style);
         let place = self.place()?;
-        Ok(session::ask(&place, request, body, &|phase, done, total| bar.update(phase, done, total))?)
+        Ok(client::request(&place, request, body, &|phase, done, total| bar.update(phase, done, total))?)
     }
 
     /// The services for agents that work in this process: the same as in `choir up`, with the owner's
@@ -74,11 +74,11 @@ impl Context {
     }
 
     /// Sends a request about runs of agents.
-    pub(crate) fn about_runs(&self, request: RunRequest) -> Result<RunAnswer> {
-        Ok(self.ask(Request::Runs(request), &mut std::io::empty())?.into_runs()?)
+    pub(crate) fn about_runs(&self, request: RunRequest) -> Result<RunResponse> {
+        Ok(self.ask(Request::AgentRuns(request), &mut std::io::empty())?.into_runs()?)
     }
 
-    pub(crate) fn change(&self, request: Request, body: &mut dyn Read) -> Result<Done> {
+    pub(crate) fn change(&self, request: Request, body: &mut dyn Read) -> Result<ChangeResult> {
         Ok(self.ask(request, body)?.into_done()?)
     }
 }

@@ -24,7 +24,7 @@ pub fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(code) => code,
         Err(error) => {
-            let failure = computer::error::of_anyhow(&error);
+            let failure = computer::error::from_anyhow(&error);
             render::failure(style, &failure);
             ExitCode::from(failure.code.exit())
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_host::agent_services::LocalModelHost;
-use computer::error::{ComputerError, ErrorCode, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, from_anyhow};
 use futures_util::future::BoxFuture;
 use local_model::speed::{MeasuredSpeed, measure_speed};
 use local_model::weights::{
@@ -166,7 +166,7 @@ impl LocalModel for MachineModel {
 impl LocalModelHost for MachineModel {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
-        let (here, fetching) = match &status {
+        let (downloaded, fetching) = match &status {
             LocalModelStatus::Absent { .. }
             | LocalModelStatus::Declined
             | LocalModelStatus::Failed { .. } => (0, false),
@@ -177,11 +177,11 @@ impl LocalModelHost for MachineModel {
         LocalModelLine {
             name: self.manifest.name.clone(),
             bytes: self.manifest.bytes,
-            here,
+            downloaded,
             fetching,
             declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
-            obstacle: status.obstacle(),
+            problem: status.obstacle(),
             failure: status.failure().map(ToOwned::to_owned),
             speed: self.speed().map(|m| (hundredths(m.speed.prefill), hundredths(m.speed.decode))),
         }
@@ -226,7 +226,7 @@ impl LocalModelHost for MachineModel {
         }
         self.end_fetching();
         let kept = self.store.decline(&self.manifest);
-        kept.map_err(|error| of_anyhow(&error.into()))
+        kept.map_err(|error| from_anyhow(&error.into()))
     }
 
     fn stop(&self) {

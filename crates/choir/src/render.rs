@@ -12,7 +12,7 @@ use shared_types::payload::file::FileNode;
 use shared_types::{Seq, Subject, Timestamp};
 
 use computer::error::ComputerError;
-use computer::protocol::{Change, Done};
+use computer::protocol::{Change, ChangeResult};
 
 /// How output is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub(crate) fn count(number: u64, one: &str) -> String {
 }
 
 /// Prints the result of a change.
-pub(crate) fn done(style: Style, verb: &str, done: &Done) {
+pub(crate) fn done(style: Style, verb: &str, done: &ChangeResult) {
     if style.is_json() {
         return json(done);
     }

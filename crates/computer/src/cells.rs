@@ -1,4 +1,4 @@
-//! The cells of one computer: how they are made, what they are given, and those that run.
+//! The cells of one computer: their settings, their backend, and the running ones.
 
 mod guarded_files;
 mod settings;
@@ -12,36 +12,36 @@ use isolation::{Backend, Cell, Mount, StartError, Stream};
 use shared_types::OpId;
 
 pub use guarded_files::{CoveredFiles, GuardedFiles};
-pub use settings::{CellSettings, Walls, mount};
+pub use settings::{BackendKind, CellSettings, mount};
 
 use crate::paths::ComputerPaths;
 
-/// Told of what a command prints, as it does.
-pub type Listener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
+/// Called with the output of a command while it runs.
+pub type OutputListener<'a> = &'a mut dyn FnMut(Stream, &[u8]);
 
-/// The cells of one computer: how they are made, and those that run.
+/// The cells of one computer.
 #[derive(Debug)]
 pub struct Cells {
     settings: CellSettings,
     backend: Arc<dyn Backend>,
     running: Mutex<BTreeMap<OpId, Arc<dyn Cell>>>,
-    deciding: Mutex<()>,
-    placing: Mutex<()>,
+    dry_run_lock: Mutex<()>,
+    ignored_files_lock: Mutex<()>,
     guarded: GuardedFiles,
     /// Set when the computer is being closed.
     closing: AtomicBool,
 }
 
 impl Cells {
-    pub(crate) fn new(settings: CellSettings, place: &ComputerPaths) -> Self {
-        let backend = settings.backend(&place.state);
+    pub(crate) fn new(settings: CellSettings, paths: &ComputerPaths) -> Self {
+        let backend = settings.backend(&paths.state);
         Self {
             settings,
             backend,
             running: Mutex::default(),
-            deciding: Mutex::default(),
-            placing: Mutex::default(),
-            guarded: GuardedFiles::new(&place.workspace),
+            dry_run_lock: Mutex::default(),
+            ignored_files_lock: Mutex::default(),
+            guarded: GuardedFiles::new(&paths.workspace),
             closing: AtomicBool::new(false),
         }
     }
@@ -54,21 +54,21 @@ impl Cells {
         &self.guarded
     }
 
-    /// One dry run is settled at a time.
-    pub(crate) fn deciding(&self) -> MutexGuard<'_, ()> {
-        self.deciding.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Only one dry run is accepted or discarded at a time.
+    pub(crate) fn dry_run_lock(&self) -> MutexGuard<'_, ()> {
+        self.dry_run_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ignored files are put in place, or back, by one at a time.
-    pub(crate) fn placing(&self) -> MutexGuard<'_, ()> {
-        self.placing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Only one operation moves ignored files at a time.
+    pub(crate) fn ignored_files_lock(&self) -> MutexGuard<'_, ()> {
+        self.ignored_files_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn running(&self) -> MutexGuard<'_, BTreeMap<OpId, Arc<dyn Cell>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a command that runs; false if none does under this id.
+    /// Stops a running command; false if none has this id.
     pub fn stop(&self, op: OpId) -> bool {
         let cell = self.running().get(&op).cloned();
         cell.is_some_and(|cell| {
@@ -77,7 +77,7 @@ impl Cells {
         })
     }
 
-    /// A cell over the workspace itself, for a terminal; `shown` is a folder that it sees beside.
+    /// A cell over the workspace itself, for a terminal; `shown` is one more folder that it sees.
     pub fn start_terminal(
         &self,
         owner: &str,
@@ -94,7 +94,7 @@ impl Cells {
         &self.settings
     }
 
-    /// The backend, for those who start cells of their own.
+    /// The backend, for other code that starts cells.
     pub fn shared_backend(&self) -> Arc<dyn Backend> {
         Arc::clone(&self.backend)
     }
@@ -103,7 +103,7 @@ impl Cells {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Ends all commands, before the computer is closed.
+    /// Stops all commands, before the computer is closed.
     pub fn stop_all(&self) {
         self.closing.store(true, Ordering::Relaxed);
         let all: Vec<Arc<dyn Cell>> = self.running().values().cloned().collect();
@@ -113,12 +113,12 @@ impl Cells {
     }
 }
 
-/// Where the layer of a command is.
-pub(crate) fn folder(place: &ComputerPaths, op: OpId) -> PathBuf {
-    folders(place).join(op.to_string())
+/// The folder of a command's layer.
+pub(crate) fn layer_dir(paths: &ComputerPaths, op: OpId) -> PathBuf {
+    cells_dir(paths).join(op.to_string())
 }
 
-/// Where each cell of a computer has a folder of its own.
-pub fn folders(place: &ComputerPaths) -> PathBuf {
-    place.state.join("cells")
+/// The folder with one folder for each cell of a computer.
+pub fn cells_dir(paths: &ComputerPaths) -> PathBuf {
+    paths.state.join("cells")
 }

@@ -1,15 +1,15 @@
-//! One computer, held by this process: the log with its writer, the projector, and what is owed to the world.
+//! One open computer: its log and writer, its projector, and its due effects.
 //!
-//! Every request ends here, whether it came over the socket or from the command itself, so there is one way through:
-//! record what was edited outside, submit, project, run what is owed, answer.
+//! Every request, from the socket or from this process, is handled here in the same order: capture outside edits,
+//! submit, project, run due effects, answer.
 
 mod caller;
 mod calls;
 mod changes;
+mod closing;
 mod commands;
 mod copying;
 mod effects;
-mod ending;
 mod import;
 mod resends;
 mod runs;
@@ -31,54 +31,55 @@ use shared_types::wire::DesktopAction;
 use shared_types::{Actor, OpId, Subject, UserId};
 use tokio::sync::broadcast;
 
-pub use caller::{ByAgent, Caller};
+pub use caller::{AgentCaller, Caller};
 pub use calls::call_details;
 pub use changes::{changes, differences, other_changes, unified};
 pub(crate) use commands::interrupt;
 pub use runs::{
-    AgentSpeech, DAILY, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX, RUN_BUDGET, agent_setting, role_setting,
+    AgentSpeech, DAILY_BUDGET_SETTING, DEFAULT_BUDGET, DEFAULT_OUTBOX, OUTBOX_SECONDS_SETTING,
+    RUN_BUDGET_SETTING, agent_budget_setting, role_model_setting,
 };
 pub use target::operation_at;
 use target::reverted;
 
-use crate::cells::{Cells, Listener};
+use crate::cells::{Cells, OutputListener};
 use crate::config::Config;
 use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
 use crate::paths::ComputerPaths;
-use crate::protocol::{Answer, Choices, Done, Envelope, OutsideEdits, Request, Status};
+use crate::protocol::{Answer, CaptureNeed, ChangeResult, Choices, Envelope, Request, Status};
 
-/// What a command can be given to read.
+/// The largest standard input of a command.
 const INPUT_LIMIT: u64 = 16 << 20;
 
-/// Told how far something is: phase, done, total.
+/// Called with the progress of a request: phase, done, total.
 pub type Progress<'a> = &'a (dyn Fn(&str, u64, u64) + 'a);
 
-/// The open computer. Fields are dropped in order: the projector lets go of the writer, the writer of the log.
+/// The open computer. Fields are dropped in order: the projector releases the writer, the writer the log.
 #[derive(Debug)]
 pub struct Computer {
-    pub place: ComputerPaths,
+    pub paths: ComputerPaths,
     pub config: Config,
-    /// Set when a watcher records outside edits as they happen.
+    /// Set while a watcher captures outside edits.
     watched: AtomicBool,
-    /// When an automatic checkpoint may be tried again, after one failed.
+    /// When an automatic checkpoint may be retried after a failure.
     checkpoint_retry: Mutex<Option<Instant>>,
-    ending: Arc<ending::Ending>,
+    closing: Arc<closing::CloseSignal>,
     cells: Cells,
-    voices: broadcast::Sender<AgentSpeech>,
+    speech: broadcast::Sender<AgentSpeech>,
     projector: Mutex<Projector>,
-    owed: Mutex<Receiver<Effect>>,
+    due_effects: Mutex<Receiver<Effect>>,
     writer: Writer,
-    _writing: Joined,
+    _writer_thread: WriterHandle,
     log: Arc<SqliteLog>,
 }
 
-/// The writer's thread, which ends when its last handle is gone. Waiting for it releases the log's lock: after a
-/// computer was dropped it can be opened again at once.
+/// The writer's thread, which ends with its last handle. Dropping this waits for the thread, so the log's lock is free
+/// when the computer is dropped and it can be opened again at once.
 #[derive(Debug)]
-struct Joined(Option<JoinHandle<()>>);
+struct WriterHandle(Option<JoinHandle<()>>);
 
-impl Drop for Joined {
+impl Drop for WriterHandle {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
             let _ = thread.join();
@@ -87,16 +88,16 @@ impl Drop for Joined {
 }
 
 impl Computer {
-    /// Makes a new computer over a folder, which may hold files already.
+    /// Creates a computer over a folder, which may contain files already.
     pub fn create(
-        place: &ComputerPaths,
+        paths: &ComputerPaths,
         user: UserId,
         owner: &str,
         progress: Progress<'_>,
     ) -> Result<(Self, Answer), ComputerError> {
-        let log = SqliteLog::create(&place.state, user)?;
-        let computer = Self::wire(place, log)?;
-        let caller = Caller::person(ids::command(), ids::op(), Actor::CLI);
+        let log = SqliteLog::create(&paths.state, user)?;
+        let computer = Self::assemble(paths, log)?;
+        let caller = Caller::person(ids::new_command(), ids::new_op(), Actor::CLI);
         computer.submit(
             &caller,
             ChangeRequest::Do(Action::CreateUser { name: owner.into() }),
@@ -108,22 +109,22 @@ impl Computer {
     }
 
     /// Opens the computer; fails with [`ErrorCode::Busy`] if another process holds it.
-    pub fn open(place: &ComputerPaths) -> Result<Self, ComputerError> {
-        archive::finish_interrupted(&place.state).map_err(|e| {
-            ComputerError::new(ErrorCode::Damaged, format!("an interrupted import cannot be settled: {e}"))
+    pub fn open(paths: &ComputerPaths) -> Result<Self, ComputerError> {
+        archive::finish_interrupted(&paths.state).map_err(|e| {
+            ComputerError::new(ErrorCode::Damaged, format!("an interrupted import cannot be finished: {e}"))
         })?;
-        let log = SqliteLog::open(&place.state)?;
-        let computer = Self::wire(place, log)?;
-        commands::settle(&computer)?;
+        let log = SqliteLog::open(&paths.state)?;
+        let computer = Self::assemble(paths, log)?;
+        commands::recover_calls(&computer)?;
         Ok(computer)
     }
 
-    fn wire(place: &ComputerPaths, log: SqliteLog) -> Result<Self, ComputerError> {
-        let config = Config::load(&place.state).map_err(|e| crate::error::of_anyhow(&e))?;
+    fn assemble(paths: &ComputerPaths, log: SqliteLog) -> Result<Self, ComputerError> {
+        let config = Config::load(&paths.state).map_err(|e| crate::error::from_anyhow(&e))?;
         let log = Arc::new(log);
-        let (sender, owed) = mpsc::channel();
-        let ending = Arc::new(ending::Ending::default());
-        let failing = Arc::clone(&ending);
+        let (sender, due_effects) = mpsc::channel();
+        let closing = Arc::new(closing::CloseSignal::default());
+        let failing = Arc::clone(&closing);
         let on_panic = move || failing.fail();
         let options =
             Options { effects: Some(sender), on_panic: Some(Box::new(on_panic)), ..Options::new(ids::now) };
@@ -131,32 +132,32 @@ impl Computer {
         let projector = Projector::open(
             Arc::clone(&log) as Arc<dyn EventLog>,
             writer.clone(),
-            &place.state,
-            &place.workspace,
-            Box::new(ids::capture),
+            &paths.state,
+            &paths.workspace,
+            Box::new(ids::new_capture),
         )?;
-        let (projector, owed) = (Mutex::new(projector), Mutex::new(owed));
+        let (projector, due_effects) = (Mutex::new(projector), Mutex::new(due_effects));
         let (watched, checkpoint_retry) = (AtomicBool::new(false), Mutex::default());
-        let _writing = Joined(Some(thread));
-        let cells = Cells::new(config.cells.clone(), place);
-        let (place, voices) = (place.clone(), runs::voices());
+        let _writer_thread = WriterHandle(Some(thread));
+        let cells = Cells::new(config.cells.clone(), paths);
+        let (paths, speech) = (paths.clone(), runs::speech_channel());
         Ok(Self {
-            place,
+            paths,
             config,
             watched,
             checkpoint_retry,
-            ending,
+            closing,
             cells,
-            voices,
+            speech,
             projector,
-            owed,
+            due_effects,
             writer,
-            _writing,
+            _writer_thread,
             log,
         })
     }
 
-    /// Whether a watcher records outside edits from now on.
+    /// Says whether a watcher captures outside edits from now on.
     pub fn set_watched(&self, watched: bool) {
         self.watched.store(watched, Ordering::Relaxed);
     }
@@ -181,18 +182,18 @@ impl Computer {
         self.projector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what was asked.
+    /// Handles a request.
     pub fn handle(&self, envelope: &Envelope, body: &mut dyn Read, progress: Progress<'_>) -> Answer {
-        self.handle_aloud(envelope, body, progress, &mut |_, _| ())
+        self.handle_with_output(envelope, body, progress, &mut |_, _| ())
     }
 
-    /// The same; what a command prints meanwhile is told.
-    pub fn handle_aloud(
+    /// Like [`handle`](Self::handle), and calls `listener` with the output of a command while it runs.
+    pub fn handle_with_output(
         &self,
         envelope: &Envelope,
         body: &mut dyn Read,
         progress: Progress<'_>,
-        listener: Listener<'_>,
+        listener: OutputListener<'_>,
     ) -> Answer {
         self.answer(envelope, body, progress, listener).unwrap_or_else(Answer::Failure)
     }
@@ -202,26 +203,32 @@ impl Computer {
         envelope: &Envelope,
         body: &mut dyn Read,
         progress: Progress<'_>,
-        listener: Listener<'_>,
+        listener: OutputListener<'_>,
     ) -> Result<Answer, ComputerError> {
         let caller = Caller::of(envelope);
-        if envelope.request.prepares()
-            && let Some(done) = self.done_before(&caller)?
+        if envelope.request.reads_before_submitting()
+            && let Some(done) = self.first_answer(&caller)?
         {
             return Ok(Answer::Done(done));
         }
-        self.record_outside_before(&envelope.request, progress)?;
+        self.capture_before(&envelope.request, progress)?;
         let done = match &envelope.request {
             Request::Status => return self.status(progress),
-            Request::Run(command) => {
+            Request::RunCommand(command) => {
                 let input = read_input(body)?;
-                return Ok(Answer::Ran(Box::new(self.run(&caller, command, input, listener)?)));
+                return Ok(Answer::CommandResult(Box::new(
+                    self.run_command(&caller, command, input, listener)?,
+                )));
             }
             Request::Accept { call } => {
-                return Ok(Answer::Ran(Box::new(self.accept(&caller, self.operation_named(call)?)?)));
+                return Ok(Answer::CommandResult(Box::new(
+                    self.accept(&caller, self.operation_named(call)?)?,
+                )));
             }
             Request::Discard { call } => {
-                return Ok(Answer::Ran(Box::new(self.discard(&caller, self.operation_named(call)?)?)));
+                return Ok(Answer::CommandResult(Box::new(
+                    self.discard(&caller, self.operation_named(call)?)?,
+                )));
             }
             Request::Write { path, mode, base } => {
                 if *base == Base::Absent {
@@ -249,7 +256,7 @@ impl Computer {
                     DesktopAction::SetSetting { key, value } => Action::SetSetting { key, value },
                     DesktopAction::ClearSetting { key } => Action::ClearSetting { key },
                 };
-                // Nothing of this is on disk, so the caller need not wait for the projector.
+                // Windows and settings are not on disk, so the caller need not wait for the projector.
                 let outcome = self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
                 self.describe(caller.origin.op, &outcome, Mode::Commit)
             }
@@ -281,17 +288,17 @@ impl Computer {
             Request::Purge { hashes, paths, reason } => {
                 self.purge(&caller, hashes, paths, reason, progress)?
             }
-            Request::Runs(request) => return self.answer_about_runs(&caller, request, progress),
+            Request::AgentRuns(request) => return self.answer_about_runs(&caller, request, progress),
             Request::Parts => {
                 let message = "no process holds this computer, so none of its parts run";
                 return Err(ComputerError::new(ErrorCode::NotFound, message));
             }
             Request::Rebuild => self.rebuild(progress)?,
-            Request::Collect => {
+            Request::CollectGarbage => {
                 let (count, bytes) = self.log.collect()?;
-                Done {
-                    notes: vec![format!("{count} unnamed contents dropped, {bytes} bytes freed")],
-                    ..Done::default()
+                ChangeResult {
+                    notes: vec![format!("{count} unreferenced contents deleted, {bytes} bytes freed")],
+                    ..ChangeResult::default()
                 }
             }
         };
@@ -308,15 +315,15 @@ impl Computer {
         Ok(self.writer.submit(Submission::new(caller.origin.clone(), change, contents), mode)?)
     }
 
-    /// Changes files and returns once the change is durable. The desktop reads from the log, and lists follow within a
-    /// moment, so it does not wait for the disk; a person at the command line looks there next.
+    /// Changes files and returns once the change is durable. The desktop reads from the log, so it does not wait for
+    /// the disk; a person at the command line looks at the disk next, so their request does.
     fn change_files(
         &self,
         caller: &Caller,
         change: ChangeRequest,
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         if self.is_watched() && caller.origin.actor == Actor::DESKTOP {
             let outcome = self.submit(caller, change, contents, Mode::Commit)?;
             return Ok(self.describe(caller.origin.op, &outcome, Mode::Commit));
@@ -324,7 +331,7 @@ impl Computer {
         self.change(caller, change, contents, Mode::Commit, progress)
     }
 
-    /// Submits, and does not return before the person can see their own work on disk and in the lists.
+    /// Submits a change, and returns when it is on disk and in the read models.
     pub(crate) fn change(
         &self,
         caller: &Caller,
@@ -332,11 +339,11 @@ impl Computer {
         contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
         mode: Mode,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         let outcome = self.submit(caller, change, contents, mode)?;
         let mut done = self.describe(caller.origin.op, &outcome, mode);
         if mode == Mode::Commit && outcome.appended.is_some() {
-            // The change is durable by now, so a disk that cannot be written is a note, not a failure.
+            // The change is durable, so a failure to write it to disk is a note, not an error.
             match self.project(progress) {
                 Ok(notes) => done.notes.extend(notes),
                 Err(e) => done.notes.push(format!("recorded, but not yet on disk: {e}")),
@@ -353,79 +360,83 @@ impl Computer {
         choices: &Choices,
         preview: bool,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         let change = ChangeRequest::Undo { target, resolutions: resolutions(choices) };
-        let mut done = self.take_back(caller, change, &[target], preview, progress)?;
+        let mut done = self.revert_with_ignored_files(caller, change, &[target], preview, progress)?;
         done.target = Some(target);
         Ok(done)
     }
 
-    /// Goes back by a change, and brings ignored files back that these operations had put away, in this order.
-    fn take_back(
+    /// Submits a change that undoes these operations, then restores the ignored files that each of them replaced, in
+    /// this order.
+    fn revert_with_ignored_files(
         &self,
         caller: &Caller,
         change: ChangeRequest,
         operations: &[OpId],
         preview: bool,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         let mut done = self.change(caller, change, Vec::new(), mode(preview), progress)?;
         if !preview {
-            let _alone = self.cells.placing();
+            let _alone = self.cells.ignored_files_lock();
             for op in operations {
-                if let Err(e) = commands::bring_back(&self.place, *op, caller.origin.op) {
-                    done.notes.push(format!("ignored files are not back in their place: {e}"));
+                if let Err(e) = commands::restore_from_trash(&self.paths, *op, caller.origin.op) {
+                    done.notes.push(format!("ignored files were not restored: {e}"));
                 }
             }
         }
         Ok(done)
     }
 
-    /// Brings the read models and the disk up to date; what could not be written is returned in words.
+    /// Brings the read models and the disk up to date. Returns a note for each file that could not be written.
     pub fn project(&self, progress: Progress<'_>) -> Result<Vec<String>, ComputerError> {
         let projector = self.projector();
-        let caught = projector.catch_up(&|phase, done, total| progress(name(phase), done, total))?;
+        let caught = projector.catch_up(&|phase, done, total| progress(phase_name(phase), done, total))?;
         let blocked = caught.blocked.iter().map(|(_, what)| format!("recorded, but not yet on disk: {what}"));
         let gone =
             caught.unavailable.iter().map(|path| format!("{path}: its bytes were purged or are damaged"));
         Ok(gone.chain(blocked).collect())
     }
 
-    fn rebuild(&self, progress: Progress<'_>) -> Result<Done, ComputerError> {
-        self.projector().rebuild(&|phase, done, total| progress(name(phase), done, total))?;
-        let note = format!("read models computed again from {} events", self.log.head().seq);
-        Ok(Done { notes: vec![note], ..Done::default() })
+    fn rebuild(&self, progress: Progress<'_>) -> Result<ChangeResult, ComputerError> {
+        self.projector().rebuild(&|phase, done, total| progress(phase_name(phase), done, total))?;
+        let note = format!("read models rebuilt from {} events", self.log.head().seq);
+        Ok(ChangeResult { notes: vec![note], ..ChangeResult::default() })
     }
 
-    /// Records what other programs did to the files, as far as a request needs it: the one rule for all requests.
-    fn record_outside_before(&self, request: &Request, progress: Progress<'_>) -> Result<(), ComputerError> {
-        let scan = match request.outside_edits() {
-            OutsideEdits::DoNotMatter => false,
-            OutsideEdits::AsWatched => !self.is_watched(),
-            OutsideEdits::AllOfThem => true,
+    /// Captures outside edits as far as a request needs it. This is the one rule for all requests.
+    fn capture_before(&self, request: &Request, progress: Progress<'_>) -> Result<(), ComputerError> {
+        let scan = match request.capture_need() {
+            CaptureNeed::None => false,
+            CaptureNeed::WatcherIsEnough => !self.is_watched(),
+            CaptureNeed::FullScan => true,
         };
         if scan {
-            self.record_outside(progress)?;
+            self.capture_outside_edits(progress)?;
         }
         Ok(())
     }
 
-    /// Records edits made outside and brings everything up to date.
-    pub fn record_outside(&self, progress: Progress<'_>) -> Result<projector::Captured, ComputerError> {
-        let told = |phase, done, total| progress(name(phase), done, total);
+    /// Captures outside edits and brings everything up to date.
+    pub fn capture_outside_edits(
+        &self,
+        progress: Progress<'_>,
+    ) -> Result<projector::Captured, ComputerError> {
+        let report = |phase, done, total| progress(phase_name(phase), done, total);
         let projector = self.projector();
-        let captured = projector.capture(&Extent::Everything, &told)?;
-        projector.catch_up(&told)?;
+        let captured = projector.capture(&Extent::Everything, &report)?;
+        projector.catch_up(&report)?;
         Ok(captured)
     }
 
     fn status(&self, progress: Progress<'_>) -> Result<Answer, ComputerError> {
-        let captured = self.record_outside(progress)?;
+        let captured = self.capture_outside_edits(progress)?;
         let CaughtUp { unavailable, blocked, .. } = self.projector().catch_up(&|_, _, _| ())?;
         self.checkpoint_if_due(progress);
         let lag = self.projector().lag()?.events();
         let head = self.log.head();
-        let workspace = self.place.workspace.clone();
+        let workspace = self.paths.workspace.clone();
         let user = self.log.user().to_string();
         let status = self.writer.inspect(move |view| Status {
             user,
@@ -451,7 +462,7 @@ impl Computer {
     }
 }
 
-/// What a command is given to read.
+/// The standard input of a command.
 pub(crate) fn read_input(body: &mut dyn Read) -> std::io::Result<Vec<u8>> {
     let mut input = Vec::new();
     body.take(INPUT_LIMIT).read_to_end(&mut input)?;
@@ -460,7 +471,7 @@ pub(crate) fn read_input(body: &mut dyn Read) -> std::io::Result<Vec<u8>> {
 
 fn resolutions(choices: &Choices) -> Resolutions {
     Resolutions {
-        each: choices.each.iter().cloned().flat_map(both_spellings).collect(),
+        each: choices.each.iter().cloned().flat_map(with_repository_path).collect(),
         others: choices.others,
     }
 }
@@ -469,7 +480,7 @@ fn mode(preview: bool) -> Mode {
     if preview { Mode::Preview } else { Mode::Commit }
 }
 
-fn name(phase: ProgressPhase) -> &'static str {
+fn phase_name(phase: ProgressPhase) -> &'static str {
     match phase {
         ProgressPhase::Scanning => "scanning",
         ProgressPhase::Indexing => "indexing",
@@ -478,8 +489,8 @@ fn name(phase: ProgressPhase) -> &'static str {
     }
 }
 
-/// A person names a repository by its path, as they would a file.
-fn both_spellings((subject, choice): (Subject, kernel::Choice)) -> Vec<(Subject, kernel::Choice)> {
+/// A person names a repository by its path, like a file, so a choice for the path counts for both.
+fn with_repository_path((subject, choice): (Subject, kernel::Choice)) -> Vec<(Subject, kernel::Choice)> {
     match &subject {
         Subject::File(path) => vec![(Subject::Repository(path.clone()), choice), (subject, choice)],
         Subject::Repository(_) | Subject::Setting(_) | Subject::Window(_) | Subject::Note(_) => {

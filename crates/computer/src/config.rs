@@ -9,19 +9,19 @@ use isolation::Limits;
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::cells::{CellSettings, Walls};
+use crate::cells::{BackendKind, CellSettings};
 use crate::error::{ComputerError, ErrorCode};
 
-/// Where a value came from.
+/// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum SettingSource {
     Default,
     File(PathBuf),
     Variable(String),
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for SettingSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -33,10 +33,10 @@ impl std::fmt::Display for Origin {
 
 /// One setting as `choir doctor` shows it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Shown {
+pub struct SettingLine {
     pub key: &'static str,
     pub value: String,
-    pub origin: Origin,
+    pub origin: SettingSource,
     pub help: &'static str,
 }
 
@@ -45,14 +45,14 @@ pub struct Shown {
 pub struct Config {
     /// A checkpoint is made after this many operations on files; 0 turns it off.
     pub auto_operations: u64,
-    /// A checkpoint is made when an operation has waited this long for one; 0 turns it off.
+    /// A checkpoint is made this many seconds after the first operation without one; 0 turns it off.
     pub auto_seconds: u64,
     /// Where checkpoints are pushed; `{user}` stands for the user's id.
     pub remote: Option<String>,
     pub push: bool,
     /// Where commands run, and what they may use.
     pub cells: CellSettings,
-    pub shown: Vec<Shown>,
+    pub settings: Vec<SettingLine>,
 }
 
 struct Key {
@@ -80,19 +80,19 @@ fn keys() -> Vec<Key> {
         key("git.auto_seconds", 900.into(), "checkpoint when one has waited this long (0: never)"),
         key("git.remote", text(), "where checkpoints are pushed; {user} is the user's id"),
         key("git.push", false.into(), "push every checkpoint to the remote"),
-        key("cells.backend", "jail".into(), "what keeps commands apart: jail or container"),
+        key("cells.backend", "jail".into(), "isolation backend: jail or container"),
         key("cells.image", text(), "a root file system or OCI layout in place of the machine's own programs"),
         key(
             "cells.tools",
             Value::Array(Vec::new()),
             "folders of programs that commands see, read-only, beside the machine's own",
         ),
-        key("cells.memory_mb", 2048.into(), "memory that a command may use"),
-        key("cells.processes", 512.into(), "processes that a command may have"),
-        key("cells.cpu_percent", 200.into(), "processors that a command may use, in hundredths"),
-        key("cells.seconds", 600.into(), "time that a command may take"),
-        key("cells.disk_mb", 4096.into(), "what a command may write"),
-        key("cells.trash_mb", 1024.into(), "ignored files that commands replaced, kept for undo"),
+        key("cells.memory_mb", 2048.into(), "memory per command, in MB"),
+        key("cells.processes", 512.into(), "processes per command"),
+        key("cells.cpu_percent", 200.into(), "CPU per command, in percent of one processor"),
+        key("cells.seconds", 600.into(), "time limit per command, in seconds"),
+        key("cells.disk_mb", 4096.into(), "disk space per command, in MB"),
+        key("cells.trash_mb", 1024.into(), "ignored files that commands replaced, kept for undo, in MB"),
     ]
 }
 
@@ -120,10 +120,10 @@ impl Config {
     fn resolve(table: &Table, path: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         check_known(table, path)?;
         let mut values = BTreeMap::new();
-        let mut shown = Vec::new();
+        let mut settings = Vec::new();
         for key in keys() {
             let (value, origin) = value_of(&key, table, path, variable)?;
-            shown.push(Shown { key: key.full, value: value.to_string(), origin, help: key.help });
+            settings.push(SettingLine { key: key.full, value: value.to_string(), origin, help: key.help });
             values.insert(key.full, value);
         }
         let number = |key| {
@@ -144,9 +144,9 @@ impl Config {
             ..Limits::default()
         };
         let tools = list.iter().filter_map(Value::as_str).map(|tool| at_home(tool, variable)).collect();
-        let walls = match text("cells.backend").as_deref() {
-            Some("jail") => Walls::Jail,
-            Some("container") => Walls::Container,
+        let backend = match text("cells.backend").as_deref() {
+            Some("jail") => BackendKind::Jail,
+            Some("container") => BackendKind::Container,
             other => bail!("[cells] backend = {:?} should be jail or container", other.unwrap_or_default()),
         };
         let image = text("cells.image").map(|image| at_home(&image, variable));
@@ -155,13 +155,13 @@ impl Config {
             auto_seconds: number("git.auto_seconds"),
             remote: text("git.remote"),
             push: values.get("git.push").and_then(Value::as_bool).unwrap_or_default(),
-            cells: CellSettings { walls, image, tools, limits, trash: number("cells.trash_mb") << 20 },
-            shown,
+            cells: CellSettings { backend, image, tools, limits, trash: number("cells.trash_mb") << 20 },
+            settings,
         })
     }
 }
 
-/// A path that may begin at the person's home.
+/// A path, with `~/` replaced by the home folder.
 fn at_home(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     match (path.strip_prefix("~/"), variable("HOME")) {
         (Some(below), Some(home)) => PathBuf::from(home).join(below),
@@ -169,15 +169,15 @@ fn at_home(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     }
 }
 
-/// A misspelled key is an error, not a default in disguise.
+/// Refuses unknown keys, so that a misspelled one does not silently become the default.
 fn check_known(table: &Table, path: &Path) -> Result<()> {
     for (section, value) in table {
-        // One file may hold what the server is told too; it is read there.
+        // The server reads its own sections of the same file.
         if ["server", "models", "mcp"].contains(&section.as_str()) {
             continue;
         }
         let Value::Table(entries) = value else {
-            bail!("{}: '{section}' stands outside of a section such as [git]", path.display());
+            bail!("{}: '{section}' is outside of a section such as [git]", path.display());
         };
         let known: Vec<_> = keys().iter().filter(|key| key.section() == section).map(Key::name).collect();
         if known.is_empty() {
@@ -198,13 +198,13 @@ fn value_of(
     table: &Table,
     path: &Path,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<(Value, Origin)> {
+) -> Result<(Value, SettingSource)> {
     let name = format!("CHOIR_{}_{}", key.section(), key.name()).to_uppercase();
     let (value, origin) = if let Some(text) = variable(&name) {
         let parsed = match &key.default {
             Value::Integer(_) => text.parse().ok().map(Value::Integer),
             Value::Boolean(_) => text.parse().ok().map(Value::Boolean),
-            // Several are separated as they are in PATH.
+            // A list is separated by colons, like PATH.
             Value::Array(_) => {
                 let parts = text.split(':').filter(|part| !part.is_empty());
                 Some(Value::Array(parts.map(|part| Value::String(part.to_owned())).collect()))
@@ -213,13 +213,13 @@ fn value_of(
                 Some(Value::String(text.clone()))
             }
         };
-        (parsed.unwrap_or(Value::String(text)), Origin::Variable(name))
+        (parsed.unwrap_or(Value::String(text)), SettingSource::Variable(name))
     } else if let Some(value) = table.get(key.section()).and_then(|section| section.get(key.name())) {
-        (value.clone(), Origin::File(path.to_owned()))
+        (value.clone(), SettingSource::File(path.to_owned()))
     } else {
-        (key.default.clone(), Origin::Default)
+        (key.default.clone(), SettingSource::Default)
     };
-    // A command needs something of everything; elsewhere nothing means never.
+    // The limits of a command must be greater than zero; elsewhere zero means never.
     let least = if key.section() == "cells" && key.name() != "trash_mb" { 1 } else { 0 };
     let fits = value.same_type(&key.default)
         && value.as_integer().is_none_or(|n| (least..1 << 32).contains(&n))
@@ -252,7 +252,7 @@ mod tests {
             resolve("[git]\nauto_operations = 7\nauto_seconds = 8", &[("CHOIR_GIT_AUTO_SECONDS", "9")])
                 .unwrap();
         assert_eq!((config.auto_operations, config.auto_seconds, config.push), (7, 9, false));
-        let origins: Vec<_> = config.shown.iter().map(|s| s.origin.to_string()).collect();
+        let origins: Vec<_> = config.settings.iter().map(|s| s.origin.to_string()).collect();
         assert_eq!(origins[..4], ["choir.toml", "$CHOIR_GIT_AUTO_SECONDS", "default", "default"]);
     }
 

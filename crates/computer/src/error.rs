@@ -1,5 +1,5 @@
-//! What the person is told when something does not work: a stable code, a sentence that says what to do, an exit
-//! code. The same value travels over the socket.
+//! Errors as the person sees them: a stable code, a sentence that says what to do, and an exit code. The same value is
+//! sent over the socket.
 
 use event_log::writer::SubmitError;
 use event_log::{AppendError, ContentError, OpenError, ReadError};
@@ -78,14 +78,14 @@ impl ComputerError {
         Self { code, message: message.into(), conflicts: Vec::new() }
     }
 
-    fn of(code: ErrorCode, error: &(dyn std::error::Error + 'static)) -> Self {
+    fn from_error(code: ErrorCode, error: &(dyn std::error::Error + 'static)) -> Self {
         Self::new(code, chain(error))
     }
 
-    /// A failure of the storage underneath: what the disk said decides the code.
-    fn of_storage(error: &(dyn std::error::Error + 'static)) -> Self {
+    /// An error of the storage. The disk's error decides the code.
+    fn from_storage(error: &(dyn std::error::Error + 'static)) -> Self {
         let code = std::iter::successors(Some(error), |error| error.source()).find_map(disk_code);
-        let mut failure = Self::of(code.unwrap_or(ErrorCode::Failed), error);
+        let mut failure = Self::from_error(code.unwrap_or(ErrorCode::Failed), error);
         let plain = match code {
             Some(ErrorCode::ReadOnly) => "the disk is read-only",
             Some(ErrorCode::StorageFull) => "the disk is full",
@@ -98,7 +98,7 @@ impl ComputerError {
     }
 }
 
-/// What the disk said, if this is its own voice.
+/// The error code, if the error comes from the disk.
 fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     use rusqlite::Error;
     use std::io::ErrorKind;
@@ -113,7 +113,7 @@ fn disk_code(error: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     } else {
         let shared = error.downcast_ref::<std::sync::Arc<Error>>().map(|shared| &**shared);
         let sqlite = shared.or_else(|| error.downcast_ref::<Error>())?.sqlite_error()?;
-        // Where not even the index of the write-ahead log finds room, SQLite speaks of input and output.
+        // If there is no space even for the WAL index, SQLite reports an I/O error.
         let no_room = sqlite.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
         (
             no_room || sqlite.code == rusqlite::ErrorCode::DiskFull,
@@ -131,7 +131,7 @@ impl std::fmt::Display for ComputerError {
 
 impl std::error::Error for ComputerError {}
 
-/// An error with all its causes, each said once.
+/// An error with all its causes, without repetitions.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -204,24 +204,24 @@ impl From<SubmitError> for ComputerError {
             SubmitError::Append(e) => e.into(),
             SubmitError::Read(e) => e.into(),
             SubmitError::Content(e) => e.into(),
-            SubmitError::NoContent(_) => Self::of(ErrorCode::Refused, &error),
-            SubmitError::Stopped(_) => Self::of(ErrorCode::Failed, &error),
+            SubmitError::NoContent(_) => Self::from_error(ErrorCode::Refused, &error),
+            SubmitError::Stopped(_) => Self::from_error(ErrorCode::Failed, &error),
         }
     }
 }
 
 impl From<AppendError> for ComputerError {
     fn from(error: AppendError) -> Self {
-        Self::of_storage(&error)
+        Self::from_storage(&error)
     }
 }
 
 impl From<ReadError> for ComputerError {
     fn from(error: ReadError) -> Self {
         if matches!(error, ReadError::Storage { .. }) {
-            return Self::of_storage(&error);
+            return Self::from_storage(&error);
         }
-        Self::of(ErrorCode::Damaged, &error)
+        Self::from_error(ErrorCode::Damaged, &error)
     }
 }
 
@@ -230,9 +230,9 @@ impl From<ContentError> for ComputerError {
         let code = match &error {
             ContentError::Missing(_) | ContentError::Purged(_) => ErrorCode::NotFound,
             ContentError::Damaged(_) => ErrorCode::Damaged,
-            ContentError::Storage(_) => return Self::of_storage(&error),
+            ContentError::Storage(_) => return Self::from_storage(&error),
         };
-        Self::of(code, &error)
+        Self::from_error(code, &error)
     }
 }
 
@@ -244,11 +244,11 @@ impl From<OpenError> for ComputerError {
             OpenError::Locked { .. } => ErrorCode::Busy,
             OpenError::Damaged(_) => ErrorCode::Damaged,
             OpenError::Storage(_) | OpenError::Read(ReadError::Storage { .. }) => {
-                return Self::of_storage(&error);
+                return Self::from_storage(&error);
             }
             OpenError::Read(_) => ErrorCode::Damaged,
         };
-        Self::of(code, &error)
+        Self::from_error(code, &error)
     }
 }
 
@@ -261,14 +261,14 @@ impl From<ProjectError> for ComputerError {
             ProjectError::Views(_)
             | ProjectError::Disk(_)
             | ProjectError::Workspace(_)
-            | ProjectError::Scan(_) => Self::of_storage(&error),
+            | ProjectError::Scan(_) => Self::from_storage(&error),
         }
     }
 }
 
 impl From<projector::ViewsError> for ComputerError {
     fn from(error: projector::ViewsError) -> Self {
-        Self::of_storage(&error)
+        Self::from_storage(&error)
     }
 }
 
@@ -276,10 +276,10 @@ impl From<isolation::StartError> for ComputerError {
     fn from(error: isolation::StartError) -> Self {
         use isolation::StartError;
         match error {
-            StartError::Unprotected(_) => Self::of(ErrorCode::Refused, &error),
-            StartError::Policy(_) => Self::of(ErrorCode::BadRequest, &error),
-            StartError::Setup { .. } | StartError::Died => Self::of(ErrorCode::Refused, &error),
-            StartError::Launcher(_) => Self::of_storage(&error),
+            StartError::Unprotected(_) => Self::from_error(ErrorCode::Refused, &error),
+            StartError::Policy(_) => Self::from_error(ErrorCode::BadRequest, &error),
+            StartError::Setup { .. } | StartError::Died => Self::from_error(ErrorCode::Refused, &error),
+            StartError::Launcher(_) => Self::from_storage(&error),
         }
     }
 }
@@ -287,20 +287,20 @@ impl From<isolation::StartError> for ComputerError {
 impl From<isolation::ExecError> for ComputerError {
     fn from(error: isolation::ExecError) -> Self {
         match error {
-            isolation::ExecError::NotStarted { .. } => Self::of(ErrorCode::BadRequest, &error),
-            isolation::ExecError::Gone => Self::of(ErrorCode::Failed, &error),
+            isolation::ExecError::NotStarted { .. } => Self::from_error(ErrorCode::BadRequest, &error),
+            isolation::ExecError::Gone => Self::from_error(ErrorCode::Failed, &error),
         }
     }
 }
 
 impl From<std::io::Error> for ComputerError {
     fn from(error: std::io::Error) -> Self {
-        Self::of_storage(&error)
+        Self::from_storage(&error)
     }
 }
 
 /// Any error that reached `main`.
-pub fn of_anyhow(error: &anyhow::Error) -> ComputerError {
+pub fn from_anyhow(error: &anyhow::Error) -> ComputerError {
     if let Some(failure) = error.downcast_ref::<ComputerError>() {
         return failure.clone();
     }
@@ -315,7 +315,7 @@ pub fn of_anyhow(error: &anyhow::Error) -> ComputerError {
     ComputerError::new(code.unwrap_or(ErrorCode::Failed), text)
 }
 
-/// A file that the person named and that is not there, or a log that does not hold together.
+/// The code for a missing file, or for a damaged log.
 fn plain_code(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
     if let Some(io) = cause.downcast_ref::<std::io::Error>() {
         return (io.kind() == std::io::ErrorKind::NotFound).then_some(ErrorCode::NotFound);

@@ -1,4 +1,4 @@
-//! The clock and the randomness of a computer: the only places where either is read.
+//! The clock and the random ids of a computer: the only code here that reads either.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ pub fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-fn bits() -> [u8; 10] {
+fn random_bits() -> [u8; 10] {
     let mut bits = [0; 10];
     // Without randomness the kernel's own counter still keeps ids apart within one machine.
     if getrandom::fill(&mut bits).is_err() {
@@ -20,26 +20,26 @@ fn bits() -> [u8; 10] {
     bits
 }
 
-pub fn command() -> CommandId {
-    CommandId::mint(now(), bits())
+pub fn new_command() -> CommandId {
+    CommandId::mint(now(), random_bits())
 }
 
-pub fn op() -> OpId {
-    OpId::mint(now(), bits())
+pub fn new_op() -> OpId {
+    OpId::mint(now(), random_bits())
 }
 
-pub fn run() -> RunId {
-    RunId::mint(now(), bits())
+pub fn new_run() -> RunId {
+    RunId::mint(now(), random_bits())
 }
 
-pub fn effect() -> EffectId {
-    EffectId::mint(now(), bits())
+pub fn new_effect() -> EffectId {
+    EffectId::mint(now(), random_bits())
 }
 
-pub fn terminal() -> TerminalId {
-    TerminalId::mint(now(), bits())
+pub fn new_terminal() -> TerminalId {
+    TerminalId::mint(now(), random_bits())
 }
 
-pub fn capture() -> CaptureIds {
-    CaptureIds { command: command(), op: op() }
+pub fn new_capture() -> CaptureIds {
+    CaptureIds { command: new_command(), op: new_op() }
 }

@@ -1,7 +1,7 @@
-//! What something writes, as long as anybody may look: the newest part of it, by its place since the start.
+//! The newest output of a terminal or command, addressed by byte offset since its start.
 //!
-//! A tab that was reloaded or lost its connection goes on where it was. Each tab is sent only a little more than it
-//! has shown, and what it is too slow for is left out, from the oldest on.
+//! A tab that was reloaded or lost its connection continues where it was. Each tab is sent only a little more than it
+//! has shown, and a tab that is too slow misses the oldest output.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,121 +10,137 @@ use std::time::Duration;
 use shared_types::TerminalId;
 use tokio::sync::watch;
 
-/// Output that is kept.
-const KEPT: usize = 1 << 20;
-/// How far output may be ahead of what the person has been shown.
-const AHEAD: u64 = 256 << 10;
-/// Output that a tab is handed at once.
+/// How much output is kept.
+const BUFFER_BYTES: usize = 1 << 20;
+/// How far output may be ahead of what a tab has acknowledged.
+const MAX_UNACKNOWLEDGED: u64 = 256 << 10;
+/// The most output that a tab is sent at once.
 const CHUNK: usize = 32 << 10;
-/// A tab that shows nothing for so long does not hold the writer up any more.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// After this long without an acknowledgement the program does not wait for the tabs any more.
+const TAB_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether the writer waits for the readers.
+/// Whether the program waits for the tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// `yes` waits for the screen, not the screen for `yes`.
-    OfTheScreen,
-    /// It has other work to do.
-    OfItsOwn,
+pub enum Backpressure {
+    /// The program waits until a tab has shown its output.
+    WaitForTabs,
+    /// The program never waits; the oldest output is dropped.
+    DropOldest,
 }
 
-/// How something ended: not yet, or with an exit code if it had one.
-type Ended = Option<Option<i32>>;
+/// Whether more output may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeedState {
+    Open,
+    /// With the exit code, if there is one.
+    Ended {
+        code: Option<i32>,
+    },
+}
 
 /// The output of one terminal or command.
 #[derive(Debug)]
 pub struct OutputFeed {
     id: TerminalId,
-    pace: Pace,
-    state: Mutex<State>,
-    shown: Condvar,
+    backpressure: Backpressure,
+    state: Mutex<FeedBuffer>,
+    acknowledged: Condvar,
     written: watch::Sender<u64>,
-    ended: watch::Sender<Ended>,
+    ended: watch::Sender<FeedState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FeedBuffer {
     kept: VecDeque<u8>,
     /// Bytes since the start.
     total: u64,
-    /// What the tab that is furthest has been shown, and how many tabs look.
-    shown: u64,
+    /// The highest offset that a tab has acknowledged, and the number of attached tabs.
+    acknowledged: u64,
     attached: usize,
 }
 
-impl State {
+impl FeedBuffer {
     fn oldest(&self) -> u64 {
         self.total - self.kept.len() as u64
     }
 }
 
-/// What was written, from a place on.
+/// Output from an offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub offset: u64,
     pub bytes: Vec<u8>,
 }
 
-/// A tab that looks; dropping it lets the writer run on.
+/// A tab that follows the output. Dropping it lets the program continue.
 #[derive(Debug)]
 pub struct Attachment {
     feed: Arc<OutputFeed>,
     written: watch::Receiver<u64>,
-    ended: watch::Receiver<Ended>,
+    ended: watch::Receiver<FeedState>,
     sent: u64,
-    shown: u64,
+    acknowledged: u64,
 }
 
 impl OutputFeed {
-    pub fn new(id: TerminalId, pace: Pace) -> Arc<Self> {
-        let (written, ended) = (watch::Sender::new(0), watch::Sender::new(None));
-        Arc::new(Self { id, pace, state: Mutex::default(), shown: Condvar::new(), written, ended })
+    pub fn new(id: TerminalId, backpressure: Backpressure) -> Arc<Self> {
+        let (written, ended) = (watch::Sender::new(0), watch::Sender::new(FeedState::Open));
+        Arc::new(Self {
+            id,
+            backpressure,
+            state: Mutex::default(),
+            acknowledged: Condvar::new(),
+            written,
+            ended,
+        })
     }
 
     pub fn id(&self) -> TerminalId {
         self.id
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FeedBuffer> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was written, and waits for the screen if that is its pace.
+    /// Adds output, and waits for the tabs if the feed is made so.
     pub fn add(&self, bytes: &[u8]) {
         let mut state = self.state();
         state.kept.extend(bytes);
-        let excess = state.kept.len().saturating_sub(KEPT);
+        let excess = state.kept.len().saturating_sub(BUFFER_BYTES);
         state.kept.drain(..excess);
         state.total += bytes.len() as u64;
         self.written.send_replace(state.total);
-        if self.pace == Pace::OfItsOwn {
+        if self.backpressure == Backpressure::DropOldest {
             return;
         }
-        let full = |state: &mut State| state.attached > 0 && state.total > state.shown + AHEAD;
-        let waited = self.shown.wait_timeout_while(state, PATIENCE, full);
+        let full = |state: &mut FeedBuffer| {
+            state.attached > 0 && state.total > state.acknowledged + MAX_UNACKNOWLEDGED
+        };
+        let waited = self.acknowledged.wait_timeout_while(state, TAB_TIMEOUT, full);
         let (mut state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         if timeout.timed_out() {
-            state.shown = state.total;
+            state.acknowledged = state.total;
         }
     }
 
-    /// Nothing comes any more.
+    /// Marks the end of the output.
     pub fn end(&self, code: Option<i32>) {
-        self.ended.send_replace(Some(code));
+        self.ended.send_replace(FeedState::Ended { code });
     }
 
     pub fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some()
+        *self.ended.borrow() != FeedState::Open
     }
 
     pub fn attach(self: &Arc<Self>, offset: u64) -> Attachment {
         let mut state = self.state();
         let sent = offset.clamp(state.oldest(), state.total);
         state.attached += 1;
-        state.shown = state.shown.max(sent);
+        state.acknowledged = state.acknowledged.max(sent);
         let (written, ended) = (self.written.subscribe(), self.ended.subscribe());
         drop(state);
-        Attachment { feed: Arc::clone(self), written, ended, sent, shown: sent }
+        Attachment { feed: Arc::clone(self), written, ended, sent, acknowledged: sent }
     }
 }
 
@@ -143,22 +159,22 @@ impl Attachment {
         *self.written.borrow()
     }
 
-    /// The person has been shown so many bytes more.
-    pub fn show(&mut self, bytes: u64) {
-        self.shown = self.shown.saturating_add(bytes).min(self.sent);
+    /// The tab has shown this many more bytes.
+    pub fn acknowledge(&mut self, bytes: u64) {
+        self.acknowledged = self.acknowledged.saturating_add(bytes).min(self.sent);
         let mut state = self.feed.state();
-        state.shown = state.shown.max(self.shown);
+        state.acknowledged = state.acknowledged.max(self.acknowledged);
         drop(state);
-        self.feed.shown.notify_one();
+        self.feed.acknowledged.notify_one();
     }
 
-    /// What may be sent now: nothing while the tab has not shown what it was sent.
-    pub fn take(&mut self) -> Option<Output> {
-        if self.sent >= self.shown + AHEAD {
+    /// The next output to send; `None` while the tab has too much unacknowledged output.
+    pub fn next_chunk(&mut self) -> Option<Output> {
+        if self.sent >= self.acknowledged + MAX_UNACKNOWLEDGED {
             return None;
         }
         let state = self.feed.state();
-        // A tab that fell behind what is kept goes on with the oldest.
+        // A tab that fell behind the buffer continues with the oldest output in it.
         let offset = self.sent.max(state.oldest());
         let start = usize::try_from(offset - state.oldest()).unwrap_or(usize::MAX);
         let bytes: Vec<u8> = state.kept.iter().skip(start).take(CHUNK).copied().collect();
@@ -166,24 +182,26 @@ impl Attachment {
         if bytes.is_empty() {
             return None;
         }
-        self.shown += offset - self.sent;
+        self.acknowledged += offset - self.sent;
         self.sent = offset + bytes.len() as u64;
         Some(Output { offset, bytes })
     }
 
-    /// Waits until there is more or it ended; the end is said only when everything was sent.
-    pub async fn changed(&mut self) -> Ended {
+    /// Waits until there is more output or the end. The end is reported only when everything was sent.
+    pub async fn changed(&mut self) -> FeedState {
         loop {
-            let ended = *self.ended.borrow_and_update();
+            let state = *self.ended.borrow_and_update();
             let written = *self.written.borrow_and_update();
-            match ended {
-                Some(code) if self.sent >= written => return Some(code),
-                _ if written > self.sent && self.sent < self.shown + AHEAD => return None,
-                _ => {}
+            let is_all_sent = self.sent >= written;
+            if is_all_sent && state != FeedState::Open {
+                return state;
+            }
+            if !is_all_sent && self.sent < self.acknowledged + MAX_UNACKNOWLEDGED {
+                return FeedState::Open;
             }
             tokio::select! {
-                changed = self.written.changed() => if changed.is_err() { return Some(None) },
-                changed = self.ended.changed() => if changed.is_err() { return Some(None) },
+                changed = self.written.changed() => if changed.is_err() { return FeedState::Ended { code: None } },
+                changed = self.ended.changed() => if changed.is_err() { return FeedState::Ended { code: None } },
             }
         }
     }
@@ -194,7 +212,7 @@ impl Drop for Attachment {
         let mut state = self.feed.state();
         state.attached = state.attached.saturating_sub(1);
         drop(state);
-        self.feed.shown.notify_one();
+        self.feed.acknowledged.notify_one();
     }
 }
 
@@ -203,23 +221,23 @@ mod tests {
     use super::*;
 
     fn feed() -> Arc<OutputFeed> {
-        OutputFeed::new(TerminalId::from_bytes([1; 16]), Pace::OfItsOwn)
+        OutputFeed::new(TerminalId::from_bytes([1; 16]), Backpressure::DropOldest)
     }
 
     #[tokio::test]
-    async fn a_tab_that_is_too_slow_gets_the_tail_and_holds_nobody_up() {
+    async fn a_tab_that_is_too_slow_gets_the_tail_and_does_not_delay_the_program() {
         let feed = feed();
         let mut slow = feed.attach(0);
-        for _ in 0..3 * KEPT / 1024 {
+        for _ in 0..3 * BUFFER_BYTES / 1024 {
             feed.add(&[b'x'; 1024]);
         }
         feed.add(b"the end");
         feed.end(Some(0));
         let mut last = Vec::new();
-        while slow.changed().await.is_none() {
-            let output = slow.take().expect("there is more");
-            slow.show(output.bytes.len() as u64);
-            assert!(output.offset >= 2 * KEPT as u64, "the oldest was left out");
+        while slow.changed().await == FeedState::Open {
+            let output = slow.next_chunk().expect("there is more");
+            slow.acknowledge(output.bytes.len() as u64);
+            assert!(output.offset >= 2 * BUFFER_BYTES as u64, "the oldest was left out");
             last = output.bytes;
         }
         assert!(last.ends_with(b"the end"));
@@ -229,13 +247,13 @@ mod tests {
     async fn a_tab_that_shows_nothing_is_sent_a_window_and_no_more() {
         let feed = feed();
         let mut tab = feed.attach(0);
-        feed.add(&[b'x'; KEPT]);
+        feed.add(&[b'x'; BUFFER_BYTES]);
         let mut sent = 0;
-        while let Some(output) = tab.take() {
+        while let Some(output) = tab.next_chunk() {
             sent += output.bytes.len() as u64;
         }
-        assert!((AHEAD..AHEAD + CHUNK as u64).contains(&sent), "{sent}");
-        tab.show(CHUNK as u64);
-        assert!(tab.take().is_some(), "then it goes on");
+        assert!((MAX_UNACKNOWLEDGED..MAX_UNACKNOWLEDGED + CHUNK as u64).contains(&sent), "{sent}");
+        tab.acknowledge(CHUNK as u64);
+        assert!(tab.next_chunk().is_some(), "then it goes on");
     }
 }

@@ -1,4 +1,4 @@
-//! Where a computer is: its workspace and its state. Code takes both paths and derives neither from the other.
+//! The folders of a computer: its workspace and its state. Code takes both paths and derives neither from the other.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -42,7 +42,7 @@ impl ComputerPaths {
         };
         let candidates = start.ancestors().flat_map(|folder| [Some(Self::at(folder)), served(folder)]);
         match candidates.flatten().find(Self::exists) {
-            Some(place) => Ok(place),
+            Some(paths) => Ok(paths),
             None => bail!(ComputerError::new(
                 ErrorCode::NoComputer,
                 format!(
@@ -69,7 +69,7 @@ impl ComputerPaths {
         let base = if here.starts_with(&self.workspace) { &here } else { &self.workspace };
         let refuse =
             |why: String| ComputerError::new(ErrorCode::BadPath, format!("{}: {why}", typed.display()));
-        let absolute = settled(&base.join(typed));
+        let absolute = normalized(&base.join(typed));
         let Ok(inside) = absolute.strip_prefix(&self.workspace) else {
             return Err(refuse(format!("it is not in the workspace {}", self.workspace.display())).into());
         };
@@ -80,17 +80,17 @@ impl ComputerPaths {
     }
 }
 
-/// The path without `.` and `..`, by its names alone: links are not followed anywhere in a workspace.
-fn settled(path: &Path) -> PathBuf {
-    let mut settled = PathBuf::new();
+/// The path without `.` and `..`, resolved by name only: links are not followed in a workspace.
+fn normalized(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir => drop(settled.pop()),
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => settled.push(part),
+            Component::ParentDir => drop(normalized.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => normalized.push(part),
         }
     }
-    settled
+    normalized
 }
 
 #[cfg(test)]
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn a_typed_path_is_settled_by_its_names_and_must_end_up_inside() {
-        let place = ComputerPaths::at(Path::new("/srv/ada/notes"));
-        let path = |typed: &str| place.path(Path::new(typed)).map(|path| path.to_string());
+        let paths = ComputerPaths::at(Path::new("/srv/ada/notes"));
+        let path = |typed: &str| paths.path(Path::new(typed)).map(|path| path.to_string());
         for (typed, expected) in [
             ("a.txt", "a.txt"),
             ("./a//b/", "a/b"),

@@ -1,8 +1,8 @@
-//! What a command says to the process that holds the log, and what it hears back: frames over a unix socket.
+//! The protocol between the command line and the holder of a computer: frames over a Unix socket.
 //!
 //! A frame is a little-endian length of four bytes and that many bytes. A caller sends one JSON [`Envelope`], then the
 //! bytes of the request (none for most) in frames that an empty frame ends. The answer is any number of
-//! [`Answer::Progress`] frames and one last [`Answer`].
+//! progress, output and run updates, then exactly one final [`Answer`].
 
 mod runs;
 
@@ -13,11 +13,11 @@ use isolation::Stream;
 use kernel::{Base, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-pub use shared_types::wire::{Change, Done};
-use shared_types::wire::{DesktopAction, PartsReport, Ran, RunCommand};
+use shared_types::wire::{CellCommand, CommandResult, DesktopAction, PartsReport};
+pub use shared_types::wire::{Change, ChangeResult};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq, Subject};
 
-pub use runs::{RunAnswer, RunRequest, RunUpdate};
+pub use runs::{RunRequest, RunResponse, RunUpdate};
 
 use crate::error::{ComputerError, ErrorCode};
 
@@ -25,12 +25,12 @@ pub const VERSION: u32 = 1;
 const JSON_LIMIT: usize = 16 * 1024 * 1024;
 const CHUNK_LIMIT: usize = 1024 * 1024;
 
-/// A request with the ids that make a resend harmless.
+/// A request with the ids by which a resend is recognised.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Envelope {
     pub version: u32,
-    /// Through what the person asks.
+    /// The interface that the person uses.
     #[serde(default = "command_line")]
     pub actor: Actor,
     pub command: CommandId,
@@ -40,11 +40,11 @@ pub struct Envelope {
 
 impl Envelope {
     pub fn new(request: Request) -> Self {
-        let (command, op) = (crate::ids::command(), crate::ids::op());
+        let (command, op) = (crate::ids::new_command(), crate::ids::new_op());
         Self { version: VERSION, actor: Actor::CLI, command, op, request }
     }
 
-    /// Reads a request. The version is looked at first: what another one means is not guessed at.
+    /// Reads a request. The version is checked first, because the meaning of other versions is unknown.
     pub fn receive(input: &mut dyn Read) -> io::Result<Self> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -54,9 +54,7 @@ impl Envelope {
         let invalid = |e: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, e.to_string());
         let Versioned { version } = serde_json::from_slice(&bytes).map_err(|e| invalid(&e))?;
         if version != VERSION {
-            return Err(invalid(&format!(
-                "version {version} of the protocol is not spoken here, only {VERSION}"
-            )));
+            return Err(invalid(&format!("protocol version {version} is not supported, only {VERSION}")));
         }
         serde_json::from_slice(&bytes).map_err(|e| invalid(&e))
     }
@@ -66,7 +64,7 @@ fn command_line() -> Actor {
     Actor::CLI
 }
 
-/// How conflicts are to be settled.
+/// How to resolve conflicts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choices {
@@ -76,22 +74,22 @@ pub struct Choices {
     pub others: Option<Choice>,
 }
 
-/// Which edits by other programs have to be recorded before a request is carried out.
+/// Which outside edits must be captured before a request is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutsideEdits {
+pub enum CaptureNeed {
     /// The request does not concern files.
-    DoNotMatter,
-    /// Those that the watcher has recorded are enough: the request names its files, and an edit that comes at the same
-    /// moment is merged. Without a watcher, all.
-    AsWatched,
-    /// All, also those of this very moment: the request concerns any file, or compares with all of them.
-    AllOfThem,
+    None,
+    /// The edits that the watcher has captured are enough: the request names its files, and a concurrent edit is
+    /// merged. Without a watcher, all edits are captured.
+    WatcherIsEnough,
+    /// All edits: the request concerns any file, or compares with all of them.
+    FullScan,
 }
 
 impl Request {
-    /// Whether something is read or made before the change is submitted, so that a resend has to be recognised first.
-    /// All other resends are recognised by the writer.
-    pub(crate) fn prepares(&self) -> bool {
+    /// Whether the request reads or makes something before it is submitted, so that a resend must be recognised first.
+    /// The writer recognises all other resends.
+    pub(crate) fn reads_before_submitting(&self) -> bool {
         match self {
             Self::Copy { .. }
             | Self::Restore { preview: false, .. }
@@ -100,7 +98,7 @@ impl Request {
             | Self::Purge { .. } => true,
             Self::Status
             | Self::Parts
-            | Self::Run(_)
+            | Self::RunCommand(_)
             | Self::Accept { .. }
             | Self::Discard { .. }
             | Self::Write { .. }
@@ -111,37 +109,37 @@ impl Request {
             | Self::Undo { .. }
             | Self::Redo { .. }
             | Self::Restore { preview: true, .. }
-            | Self::Runs(_)
-            | Self::Collect
+            | Self::AgentRuns(_)
+            | Self::CollectGarbage
             | Self::Rebuild => false,
         }
     }
 
-    pub fn outside_edits(&self) -> OutsideEdits {
+    pub fn capture_need(&self) -> CaptureNeed {
         match self {
             Self::Gesture(_)
             | Self::Parts
-            | Self::Collect
-            // These two record outside edits themselves, for the files that the command touched.
+            | Self::CollectGarbage
+            // These two capture outside edits themselves, for the files that the command touched.
             | Self::Accept { .. }
             | Self::Discard { .. }
-            // Recorded before the command is, also where it does not come as a request.
-            | Self::Run(_)
-            // It reports how many were recorded.
-            | Self::Status => OutsideEdits::DoNotMatter,
+            // Captured when the call is recorded, which also happens without a request.
+            | Self::RunCommand(_)
+            // It captures them itself, and reports how many.
+            | Self::Status => CaptureNeed::None,
             Self::Write { .. }
             | Self::MakeFolder { .. }
             | Self::Remove { .. }
             | Self::Copy { .. }
-            | Self::Move { .. } => OutsideEdits::AsWatched,
+            | Self::Move { .. } => CaptureNeed::WatcherIsEnough,
             Self::Undo { .. }
             | Self::Redo { .. }
             | Self::Restore { .. }
             | Self::Checkpoint { .. }
             | Self::Import { .. }
             | Self::Purge { .. }
-            | Self::Rebuild => OutsideEdits::AllOfThem,
-            Self::Runs(request) => request.outside_edits(),
+            | Self::Rebuild => CaptureNeed::FullScan,
+            Self::AgentRuns(request) => request.capture_need(),
         }
     }
 }
@@ -150,17 +148,18 @@ impl Request {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Records outside edits, brings everything up to date and says how it stands.
+    /// Captures outside edits, brings everything up to date and reports the status.
     Status,
     /// How the parts of the process that holds the computer are doing.
     Parts,
-    /// Runs a command in a cell; the bytes that follow are what it reads.
-    Run(RunCommand),
-    /// Keeps what a dry run changed.
+    /// Runs a command in a cell; the bytes that follow are its standard input.
+    #[serde(rename = "run")]
+    RunCommand(CellCommand),
+    /// Accepts the changes of a dry run.
     Accept {
         call: String,
     },
-    /// Throws it away.
+    /// Discards the changes of a dry run.
     Discard {
         call: String,
     },
@@ -170,14 +169,14 @@ pub enum Request {
         mode: Option<u16>,
         base: Base,
     },
-    /// A folder that is kept even when nothing is in it.
+    /// Makes a folder, which is kept while it is empty.
     MakeFolder {
         path: FilePath,
     },
     Remove {
         path: FilePath,
     },
-    /// A file, or a folder with all below it, to a place that is free.
+    /// Copies a file or folder to a free path.
     Copy {
         from: FilePath,
         to: FilePath,
@@ -206,7 +205,7 @@ pub enum Request {
     Checkpoint {
         message: String,
     },
-    /// Files of an export, into a computer that is not empty.
+    /// Imports the files of an export into this computer.
     Import {
         file: PathBuf,
         into: Option<FilePath>,
@@ -216,15 +215,17 @@ pub enum Request {
         paths: Vec<FilePath>,
         reason: String,
     },
-    /// Agents, and what they work on.
-    Runs(RunRequest),
-    /// Drops contents that nothing names.
-    Collect,
+    /// Runs of agents.
+    #[serde(rename = "runs")]
+    AgentRuns(RunRequest),
+    /// Deletes contents that no event references.
+    #[serde(rename = "collect")]
+    CollectGarbage,
     /// Computes the read models again from the first event, and compares the whole disk with the log.
     Rebuild,
 }
 
-/// The last word on a request.
+/// An answer: progress, output and run updates first, then exactly one final answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -233,52 +234,54 @@ pub enum Answer {
         done: u64,
         total: u64,
     },
-    /// What a command printed, a character for each byte.
+    /// Output of a command, one character for each byte.
     Output {
         errors: bool,
         text: String,
     },
-    /// What happened in a run that is followed.
-    Heard(RunUpdate),
-    Ran(Box<Ran>),
-    Runs(RunAnswer),
-    Done(Done),
+    /// What happened in a run that the caller follows.
+    #[serde(rename = "heard")]
+    RunUpdate(RunUpdate),
+    #[serde(rename = "ran")]
+    CommandResult(Box<CommandResult>),
+    #[serde(rename = "runs")]
+    AgentRuns(RunResponse),
+    Done(ChangeResult),
     Status(Box<Status>),
     Parts(PartsReport),
     Failure(ComputerError),
 }
 
 impl Answer {
-    /// What was done, of a request that does something and tells nothing else.
-    pub fn into_done(self) -> Result<Done, ComputerError> {
+    /// The result of a request that changes something.
+    pub fn into_done(self) -> Result<ChangeResult, ComputerError> {
         match self {
             Self::Done(done) => Ok(done),
-            Self::Ran(ran) => Ok(ran.done),
+            Self::CommandResult(ran) => Ok(ran.done),
             Self::Failure(failure) => Err(failure),
             Self::Status(_)
             | Self::Parts(_)
-            | Self::Runs(_)
+            | Self::AgentRuns(_)
             | Self::Progress { .. }
             | Self::Output { .. }
-            | Self::Heard(_) => Ok(Done::default()),
+            | Self::RunUpdate(_) => Ok(ChangeResult::default()),
         }
     }
 
-    /// What was told about runs.
-    pub fn into_runs(self) -> Result<RunAnswer, ComputerError> {
+    /// The answer to a request about runs.
+    pub fn into_runs(self) -> Result<RunResponse, ComputerError> {
         match self {
-            Self::Runs(answer) => Ok(answer),
+            Self::AgentRuns(answer) => Ok(answer),
             Self::Failure(failure) => Err(failure),
             Self::Done(_)
             | Self::Parts(_)
-            | Self::Ran(_)
+            | Self::CommandResult(_)
             | Self::Status(_)
             | Self::Progress { .. }
             | Self::Output { .. }
-            | Self::Heard(_) => Err(ComputerError::new(
-                ErrorCode::Failed,
-                "the computer gave another answer than was asked for",
-            )),
+            | Self::RunUpdate(_) => {
+                Err(ComputerError::new(ErrorCode::Failed, "unexpected answer of the computer"))
+            }
         }
     }
 
@@ -287,12 +290,12 @@ impl Answer {
     }
 }
 
-/// The bytes of a text that has a character for each.
-pub fn bytes_of(text: &str) -> Vec<u8> {
+/// The bytes of a text with one character for each.
+pub fn bytes_from_latin1(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect()
 }
 
-/// How a computer stands.
+/// The status of a computer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Status {
     pub user: String,
@@ -304,12 +307,12 @@ pub struct Status {
     pub files: u64,
     pub bytes: u64,
     pub lag: u64,
-    /// Outside edits that this very call recorded.
+    /// Outside edits that this request captured.
     pub captured: u64,
     pub captured_op: Option<OpId>,
     pub skipped: Vec<(String, String)>,
     pub unavailable: Vec<FilePath>,
-    /// Files that are in the log and wait for something on disk to get out of their way.
+    /// Files of the log that cannot be written because something else is at their path.
     pub blocked: Vec<String>,
     pub checkpoint: Option<(String, Seq)>,
     pub unsaved_operations: u64,
@@ -330,7 +333,7 @@ fn send_bytes(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads one JSON frame. Bytes that are not a request are an error that says so.
+/// Reads one JSON frame. Bytes that are not valid JSON are an error.
 pub fn receive<T: DeserializeOwned>(input: &mut dyn Read) -> io::Result<T> {
     let bytes = receive_bytes(input, JSON_LIMIT)?;
     serde_json::from_slice(&bytes).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))

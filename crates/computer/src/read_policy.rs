@@ -1,6 +1,6 @@
 //! Which files an agent may read without asking the person.
 //!
-//! The rules themselves are made elsewhere; a computer only asks.
+//! The rules are defined elsewhere; a computer only applies them.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ impl ReadPolicy {
     }
 
     /// What every agent may read, and no more.
-    pub fn of_every_agent(every_agent: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
+    pub fn for_every_agent(every_agent: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
         let every_agent: MayRead = Arc::new(every_agent);
         Self { own: Arc::clone(&every_agent), every_agent }
     }
 
     /// Nothing at all.
     pub fn nothing() -> Self {
-        Self::of_every_agent(|_| false)
+        Self::for_every_agent(|_| false)
     }
 
     /// Whether this agent may read a file.

@@ -201,7 +201,7 @@ fn on_text(app_state: AppState, message: FromServer<SentEvent>) {
             app_state.runs.refresh();
         }
         FromServer::Event { event } => app_state.apply(event),
-        FromServer::Through { .. } => {}
+        FromServer::CaughtUp { .. } => {}
         FromServer::Projected { seq } => {
             app_state.on_projected(seq);
             app_state.runs.gather();
@@ -210,7 +210,7 @@ fn on_text(app_state: AppState, message: FromServer<SentEvent>) {
             dispatch(terminal, FromTerminal::Attached { offset, written });
         }
         FromServer::TerminalEnded { terminal, .. } => dispatch(terminal, FromTerminal::Ended),
-        FromServer::Said { task, text, .. } => app_state.runs.stream(task, &text),
+        FromServer::Speech { task, text, .. } => app_state.runs.stream(task, &text),
         FromServer::Notice { text } => {
             app_state.toast(text.as_str(), false, ToastAction::Nothing);
             app_state.notice(text, false, None);

@@ -275,7 +275,7 @@ mod tests {
     use shared_types::payload::file::FileNode;
     use shared_types::payload::run::{AskKind, Reply, Scope};
     use shared_types::payload::tool::ToolStatus;
-    use shared_types::wire::{CallStatus, DesktopState, FromServer, Operation, RunGesture, SentEvent};
+    use shared_types::wire::{CallStatus, DesktopState, FromServer, Operation, RunControl, SentEvent};
     use shared_types::{AskId, ContentHash, OpId, RootHash, Seq, Subject, TaskId, Timestamp, WindowId};
 
     use super::*;
@@ -293,8 +293,8 @@ mod tests {
         same(&vec![Subject::Setting("theme".into()), Subject::Window(WindowId::from_bytes([1; 16]))]);
         same(&ToolStatus::Exited { code: -3 });
         same(&CallStatus::Held);
-        same(&RunGesture::Steer { task: None, words: "w".into() });
-        same(&RunGesture::Answer { ask: AskId::from_bytes([1; 16]), reply: Reply::Allow(Scope::Run) });
+        same(&RunControl::Steer { task: None, words: "w".into() });
+        same(&RunControl::Answer { ask: AskId::from_bytes([1; 16]), reply: Reply::Allow(Scope::Run) });
         same(&AskKind::Question {
             call: OpId::from_bytes([4; 16]),
             text: "?".into(),
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(read::<Seq>("\"1\"").unwrap_err().to_string(), "invalid type: string \"1\", expected u64");
         assert!(read::<shared_types::FilePath>("\"../a\"").is_err());
         assert!(read::<CallStatus>("\"resting\"").is_err());
-        assert!(read::<RunGesture>("{\"stop\":1}").is_err());
+        assert!(read::<RunControl>("{\"stop\":1}").is_err());
         for wrong in
             ["{}", r#"{"through":{}}"#, r#"{"other":{"seq":1}}"#, "[]", r#"{"through":{"seq":1},"x":{}}"#]
         {

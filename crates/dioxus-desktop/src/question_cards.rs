@@ -24,10 +24,10 @@ pub(crate) fn Cards() -> Element {
     rsx! {
         section { class: "cards", id: "waiting", tabindex: "-1", role: "region", "aria-label": words::cards::WAITING_FOR_YOU, "aria-live": "polite",
             for question in leaving {
-                Card { key: "{question.ask}", question: question.clone(), corner: true }
+                Card { key: "{question.id}", question: question.clone(), corner: true }
             }
             if let Some(question) = waiting.first() {
-                Card { key: "{question.ask}", question: (*question).clone(), corner: true }
+                Card { key: "{question.id}", question: (*question).clone(), corner: true }
                 if more > 0 {
                     p { class: "quiet", {words::cards::more_questions(more)} }
                 }
@@ -157,7 +157,7 @@ fn approval_buttons(
     if *denying.read() {
         return line(question, Reply::Deny, words::cards::WHY_NOT, words::cards::DENY, words);
     }
-    let ask = question.ask;
+    let ask = question.id;
     let deny = move || {
         let mut denying = denying;
         denying.set(true);
@@ -191,7 +191,7 @@ fn line(
     verb: &'static str,
     mut words: Signal<String>,
 ) -> Element {
-    let id = format!("card-{}", question.ask);
+    let id = format!("card-{}", question.id);
     let question = question.clone();
     rsx! {
         form {

@@ -8,7 +8,7 @@ use gloo_timers::future::TimeoutFuture;
 use shared_types::payload::run::{Budget, Reply};
 use shared_types::payload::window::{Window, WindowMode};
 use shared_types::wire::{
-    GestureOnRun, Questions, RunCost, RunGesture, RunLine, RunList, RunQuestion, RunState, StartRun,
+    ControlRun, Questions, RunControl, RunCost, RunLine, RunList, RunQuestion, RunState, StartRun,
 };
 use shared_types::{FilePath, RunId, Seq};
 
@@ -151,7 +151,7 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
             started: ids::now(),
             ended: None,
             cost: RunCost::default(),
-            asks: 0,
+            open_questions: 0,
             undone: false,
         },
     );
@@ -176,7 +176,7 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
             }
         };
         if state.is_called_off(run) && answer.is_ok() {
-            let stop = GestureOnRun { command: ids::command(), gesture: RunGesture::Stop };
+            let stop = ControlRun { command: ids::command(), control: RunControl::Stop };
             let path = format!("/runs/{run}/gestures");
             if let Err(failure) = api::send_json(Method::Post, &path, &stop).await {
                 app_state.report_failure(&failure);
@@ -206,10 +206,10 @@ pub(crate) fn start(app_state: AppState, objective: Objective) {
 }
 
 /// Controls a run: pause, resume, steer, answer, stop.
-pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
+pub(crate) fn control(run: RunId, control: RunControl) {
     // A run that the server has not recorded yet is stopped here.
     let mut state = app_state().runs;
-    if gesture == RunGesture::Stop && state.is_unrecorded(run) {
+    if control == RunControl::Stop && state.is_unrecorded(run) {
         let mut newest = state.newest.write();
         let running = |line: &&mut RunLine| line.run == run && line.state == RunState::Running;
         if let Some(line) = newest.iter_mut().find(running) {
@@ -219,7 +219,7 @@ pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
     }
     let app_state = app_state();
     api::run(async move {
-        let body = GestureOnRun { command: ids::command(), gesture };
+        let body = ControlRun { command: ids::command(), control };
         if let Err(failure) = api::send_json(Method::Post, &format!("/runs/{run}/gestures"), &body).await {
             app_state.report_failure(&failure);
             // A question that was taken from the screen may have to come back.
@@ -231,11 +231,11 @@ pub(crate) fn gesture(run: RunId, gesture: RunGesture) {
 /// Answers a question and takes it from the screen.
 pub(crate) fn answer(question: &RunQuestion, reply: Reply) {
     let mut state = app_state().runs;
-    let ask = question.ask;
+    let ask = question.id;
     // A call in the outbox is shown until the server reports that it was cancelled or sent.
     if question.about.needs_answer() {
-        state.questions.write().retain(|other| other.ask != ask);
+        state.questions.write().retain(|other| other.id != ask);
     }
-    gesture(question.run, RunGesture::Answer { ask, reply });
+    control(question.run, RunControl::Answer { ask, reply });
     dom::focus_soon("waiting");
 }

@@ -2,7 +2,7 @@
 //! Without a session the sign-in screen offers a passkey, a recovery code, and how to get another link.
 
 use dioxus::prelude::*;
-use shared_types::wire::{CeremonyStart, FinishCeremony, Link, Me, Recover};
+use shared_types::wire::{CeremonyStart, FinishCeremony, Me, RecoveryLogin, SignInLink};
 use wasm_bindgen::JsValue;
 
 use crate::api::{self, ApiFailure, ApiResult};
@@ -81,7 +81,7 @@ async fn spend_link() -> Option<String> {
         Some(secret) => ("/auth/accept", secret.to_owned()),
         None => ("/auth/link", secret),
     };
-    api::send_once(route, &Link { secret }).await.err().map(|failure| failure.text())
+    api::send_once(route, &SignInLink { secret }).await.err().map(|failure| failure.text())
 }
 
 async fn enter(mut app_state: AppState, refused: Option<String>) -> SignInState {
@@ -144,7 +144,7 @@ fn SignIn(why: Option<String>, onenter: EventHandler<()>) -> Element {
                         onsubmit: move |event| {
                             event.prevent_default();
                             busy.set(true);
-                            let body = Recover { user: user(), code: code().trim().to_owned() };
+                            let body = RecoveryLogin { user: user(), code: code().trim().to_owned() };
                             spawn(async move { finish(api::send_once("/auth/recover", &body).await) });
                         },
                         label { {words::sign_in::USER} input { class: "field", value: "{user}", autocomplete: "username", oninput: move |e| user.set(e.value()) } }

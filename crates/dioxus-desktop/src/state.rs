@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared_types::payload::DesktopEvent;
 use shared_types::payload::window::Window;
-use shared_types::wire::{DesktopAction, DesktopState, Done, Gesture, Me, SentEvent};
+use shared_types::wire::{ChangeResult, DesktopAction, DesktopState, Gesture, Me, SentEvent};
 use shared_types::{OpId, RunId, Seq, Timestamp, WindowId};
 
 use crate::api::{self, ApiFailure};
@@ -281,7 +281,7 @@ impl AppState {
         api::run(async move {
             while *self.send_generation.peek() == send_generation {
                 let Some(gesture) = self.model.read().first_unsent() else { break };
-                let answer = pin!(api::post::<Done>("/gestures", &gesture));
+                let answer = pin!(api::post::<ChangeResult>("/gestures", &gesture));
                 let Either::Left((answer, _)) = select(answer, TimeoutFuture::new(RESEND_AFTER_MS)).await
                 else {
                     continue;

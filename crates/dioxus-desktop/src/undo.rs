@@ -3,7 +3,9 @@
 
 use dioxus::prelude::*;
 use serde::Deserialize;
-use shared_types::wire::{Clash, Done, Operation, Operations, RestoreTo, Revert, Side};
+use shared_types::wire::{
+    ChangeResult, ConflictView, Operation, Operations, RestoreRequest, RevertOptions, Side,
+};
 use shared_types::{OpId, Subject};
 
 use crate::api::{self, ApiFailure, ApiResult};
@@ -15,7 +17,8 @@ use crate::words;
 pub(crate) fn revert_latest(app_state: AppState, kind: RevertKind) {
     api::run(async move {
         app_state.caught_up().await;
-        let answer: ApiResult<Done> = api::post(&format!("/{}", kind.route()), &Revert::default()).await;
+        let answer: ApiResult<ChangeResult> =
+            api::post(&format!("/{}", kind.route()), &RevertOptions::default()).await;
         finish(app_state, kind, KnownTarget::default(), answer).await;
     });
 }
@@ -24,12 +27,12 @@ pub(crate) fn revert_latest(app_state: AppState, kind: RevertKind) {
 pub(crate) fn revert_operation(app_state: AppState, kind: RevertKind, op: OpId, label: Option<String>) {
     api::run(async move {
         let target = RevertTarget::Op(op);
-        let answer = revert(kind, target, &Revert::default()).await;
+        let answer = revert(kind, target, &RevertOptions::default()).await;
         finish(app_state, kind, KnownTarget { target: Some(target), label }, answer).await;
     });
 }
 
-async fn revert(kind: RevertKind, target: RevertTarget, body: &Revert) -> ApiResult<Done> {
+async fn revert(kind: RevertKind, target: RevertTarget, body: &RevertOptions) -> ApiResult<ChangeResult> {
     let (place, id) = match target {
         RevertTarget::Op(op) => ("operations", op.to_string()),
         RevertTarget::Run(run) => ("runs", run.to_string()),
@@ -40,7 +43,7 @@ async fn revert(kind: RevertKind, target: RevertTarget, body: &Revert) -> ApiRes
 
 /// The label of an operation; none if it cannot be fetched, and then the texts do without it.
 async fn label_of(op: Option<OpId>) -> Option<String> {
-    /// The part of an `OperationDetail` that names the operation.
+    /// The part of an `OperationDetails` that names the operation.
     #[derive(Deserialize)]
     struct Named {
         operation: Operation,
@@ -70,7 +73,7 @@ impl KnownTarget {
     }
 }
 
-async fn finish(mut app_state: AppState, kind: RevertKind, known: KnownTarget, answer: ApiResult<Done>) {
+async fn finish(mut app_state: AppState, kind: RevertKind, known: KnownTarget, answer: ApiResult<ChangeResult>) {
     match answer {
         Ok(done) => {
             // A toast that offers the same is out of date now.
@@ -127,22 +130,22 @@ async fn candidate(kind: RevertKind) -> Option<Operation> {
     rows.ok()?.rows.into_iter().find(fits)
 }
 
-fn conflicts(failure: &ApiFailure) -> Vec<Clash> {
+fn conflicts(failure: &ApiFailure) -> Vec<ConflictView> {
     failure.problem().map(|p| p.conflicts.clone()).unwrap_or_default()
 }
 
 /// A preview with these choices. Conflicts without a choice keep the present state.
-pub(crate) async fn preview(plan: RevertPlan, sides: Vec<(Subject, Side)>) -> ApiResult<Done> {
+pub(crate) async fn preview(plan: RevertPlan, sides: Vec<(Subject, Side)>) -> ApiResult<ChangeResult> {
     match plan {
         RevertPlan::Revert { kind, target, .. } => {
-            revert(kind, target, &Revert { preview: true, ..with_sides(sides) }).await
+            revert(kind, target, &RevertOptions { preview: true, ..with_sides(sides) }).await
         }
-        RevertPlan::Restore { seq, .. } => api::post("/restore", &RestoreTo { seq, preview: true }).await,
+        RevertPlan::Restore { seq, .. } => api::post("/restore", &RestoreRequest { seq, preview: true }).await,
     }
 }
 
-fn with_sides(sides: Vec<(Subject, Side)>) -> Revert {
-    Revert { preview: false, conflicts: (!sides.is_empty()).then_some(Side::Keep), each: sides }
+fn with_sides(sides: Vec<(Subject, Side)>) -> RevertOptions {
+    RevertOptions { preview: false, others: (!sides.is_empty()).then_some(Side::Keep), each: sides }
 }
 
 /// Opens the dialog and fetches its preview.
@@ -187,7 +190,8 @@ pub(crate) fn confirm(mut app_state: AppState, plan: RevertPlan, sides: Vec<(Sub
                     .await;
             }
             RevertPlan::Restore { seq, label } => {
-                let answer: ApiResult<Done> = api::post("/restore", &RestoreTo { seq, preview: false }).await;
+                let answer: ApiResult<ChangeResult> =
+                    api::post("/restore", &RestoreRequest { seq, preview: false }).await;
                 app_state.past.set(None);
                 app_state.report_operation(&words::undo::returned_to(&label), &answer);
             }

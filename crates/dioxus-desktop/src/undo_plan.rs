@@ -1,6 +1,6 @@
 //! Plans to undo, redo, retry or restore, and the dialog that shows one.
 
-use shared_types::wire::{Clash, Done};
+use shared_types::wire::{ChangeResult, ConflictView};
 use shared_types::{OpId, RunId, Seq};
 
 use crate::words;
@@ -60,6 +60,6 @@ pub(crate) enum RevertPlan {
 pub(crate) struct RevertDialog {
     pub plan: RevertPlan,
     /// Absent while it is being fetched.
-    pub preview: Option<Done>,
-    pub conflicts: Vec<Clash>,
+    pub preview: Option<ChangeResult>,
+    pub conflicts: Vec<ConflictView>,
 }

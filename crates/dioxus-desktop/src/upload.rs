@@ -9,7 +9,7 @@ use dioxus::web::WebEventExt;
 use futures_util::future::{Either, select};
 use gloo_timers::future::TimeoutFuture;
 use shared_types::FilePath;
-use shared_types::wire::{Done, Listing};
+use shared_types::wire::{ChangeResult, Listing};
 use wasm_bindgen::JsCast;
 use web_sys::{File, FileList, XmlHttpRequest};
 
@@ -138,7 +138,7 @@ fn numbered(name: &str, number: u32) -> String {
 
 /// Sends a file and calls `then` with the answer, or with `None` if the upload was cancelled. `fetch` does not report
 /// upload progress, so this uses `XMLHttpRequest`.
-fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<ApiResult<Done>>) + 'static) {
+fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<ApiResult<ChangeResult>>) + 'static) {
     let unsent = || Some(Err(ApiFailure::Unreachable));
     let Ok(request) = XmlHttpRequest::new() else { return then(unsent()) };
     let id = (js_sys::Math::random() * 9e15) as u64;
@@ -181,7 +181,7 @@ fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<ApiRes
 }
 
 /// The result of an upload, unless it was cancelled.
-fn finish(id: u64) -> Option<ApiResult<Done>> {
+fn finish(id: u64) -> Option<ApiResult<ChangeResult>> {
     let request = remove_upload(id)?;
     let status = request.status().unwrap_or_default();
     let said = request.response_text().ok().flatten().unwrap_or_default();

@@ -20,7 +20,7 @@ use axum::middleware::{from_fn_with_state, map_request};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Extension, Router};
 use shared_types::UserId;
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 use thiserror::Error;
 
 pub use body_limits::MAX_BODY_BYTES;
@@ -45,7 +45,7 @@ const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(600);
 pub enum Access {
     Anyone,
     /// A signed-in user, by a session or by a token with this scope. Handlers only reach that user's own data.
-    SignedIn(Scope),
+    SignedIn(TokenScope),
     /// The owner of the machine, by a session.
     Owner,
 }
@@ -142,7 +142,7 @@ pub struct Principal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     Session { id: String },
-    Token { id: String, scopes: Vec<Scope> },
+    Token { id: String, scopes: Vec<TokenScope> },
 }
 
 impl Principal {
@@ -193,7 +193,7 @@ impl Principal {
                 Err(ApiError::forbidden("Only the owner of this machine may do this."))
             }
             (Access::SignedIn(scope), Credential::Token { scopes, .. })
-                if scope != Scope::Account && scopes.contains(&scope) =>
+                if scope != TokenScope::Account && scopes.contains(&scope) =>
             {
                 Ok(())
             }

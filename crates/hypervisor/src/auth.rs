@@ -5,14 +5,14 @@ mod invitations;
 mod passkeys;
 mod sign_in;
 
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
 use crate::access::{Access, ResponseKind, Route};
 use crate::keys;
 
 /// All identity and vault routes.
 pub fn routes() -> Vec<Route> {
-    const ACCOUNT: Access = Access::SignedIn(Scope::Account);
+    const ACCOUNT: Access = Access::SignedIn(TokenScope::Account);
     use Access::{Anyone, Owner};
     let mut routes = passkey_routes();
     routes.extend(keys::routes());
@@ -50,7 +50,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 fn passkey_routes() -> Vec<Route> {
-    const ACCOUNT: Access = Access::SignedIn(Scope::Account);
+    const ACCOUNT: Access = Access::SignedIn(TokenScope::Account);
     const LOGIN: [&str; 2] = ["/api/v1/auth/passkeys/login/start", "/api/v1/auth/passkeys/login/finish"];
     const REGISTER: [&str; 2] =
         ["/api/v1/auth/passkeys/register/start", "/api/v1/auth/passkeys/register/finish"];

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
 use serde::Deserialize;
-use shared_types::wire::{NewKey, Scope};
+use shared_types::wire::{NewKey, TokenScope};
 
 use crate::access::{Access, Principal, Route};
 use crate::body::{Confidential, Params};
@@ -22,7 +22,7 @@ const NO_STORE: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
 
 /// All vault routes.
 pub fn routes() -> Vec<Route> {
-    const ACCOUNT: Access = Access::SignedIn(Scope::Account);
+    const ACCOUNT: Access = Access::SignedIn(TokenScope::Account);
     const ONE: &str = "/api/v1/keys/{provider}";
     vec![
         Route::get(

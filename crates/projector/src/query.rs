@@ -5,7 +5,7 @@ mod runs;
 use std::collections::BTreeMap;
 
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{CallRow, CallStatus, RevertDirection, Reverted};
+use shared_types::wire::{CallLine, CallStatus, RevertDirection, Reverted};
 use shared_types::{ContentHash, FilePath, OpId, RunId, Seq, TaskId};
 
 use crate::label::short;
@@ -30,7 +30,7 @@ pub struct OperationRow {
     pub reversible: bool,
     pub undone: bool,
     /// Present if the operation is the call of a tool.
-    pub call: Option<CallRow>,
+    pub call: Option<CallLine>,
     /// The command or the title of that call.
     pub title: Option<String>,
     /// Present if the operation is an undo or a redo.
@@ -109,11 +109,11 @@ fn operation_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<OperationRow> {
     })
 }
 
-fn call_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<CallRow>> {
+fn call_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<CallLine>> {
     let Some(status) = row.get::<_, Option<String>>(12)? else { return Ok(None) };
     // The column holds only names of `CallStatus`.
     let status = CallStatus::parse(&status).unwrap_or(CallStatus::Failed);
-    Ok(Some(CallRow { status, code: row.get(13)?, network: row.get(14)? }))
+    Ok(Some(CallLine { status, code: row.get(13)?, network: row.get(14)? }))
 }
 
 fn reverted(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Reverted>> {

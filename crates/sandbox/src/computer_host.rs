@@ -1,7 +1,6 @@
 //! A computer that this process holds for a command, where no server does.
 //!
-//! It is opened as a server opens it, with the same parts: runs are carried out, and other commands reach it over the
-//! socket.
+//! It is opened with the same parts as in a server: runs are executed, and other commands reach it over the socket.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -16,12 +15,12 @@ use crate::open_computer::{OpenComputer, blocking, not_started};
 use crate::supervision::Application;
 use agent_host::agent_services::AgentServices;
 use computer::Computer;
+use computer::client::{self, ComputerAccess};
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::ComputerPaths;
-use computer::session::{self, ComputerAccess};
 use computer::socket;
 
-/// The socket is open within this time, or there is an error.
+/// How long to wait for the socket to open.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -47,25 +46,25 @@ pub enum Notice {
 
 impl ComputerHost {
     /// Opens the computer unless another process holds it. When this returns, commands find the socket.
-    pub fn unless_held(
-        place: &ComputerPaths,
+    pub fn open_unless_held(
+        paths: &ComputerPaths,
         services: &AgentServices,
         progress: &dyn Fn(&str, u64, u64),
     ) -> Result<Option<Self>, ComputerError> {
-        match session::reach(place, progress)? {
-            ComputerAccess::Holder(_) => Ok(None),
-            ComputerAccess::Own(computer) => Self::open(*computer, services).map(Some),
+        match client::connect_or_open(paths, progress)? {
+            ComputerAccess::Remote(_) => Ok(None),
+            ComputerAccess::Local(computer) => Self::open(*computer, services).map(Some),
         }
     }
 
     /// Opens the parts of a computer that this process has taken.
     pub fn open(computer: Computer, services: &AgentServices) -> Result<Self, ComputerError> {
-        let place = computer.place.clone();
+        let paths = computer.paths.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let application = runtime.block_on(Application::start()).map_err(not_started)?;
         let open = runtime.block_on(OpenComputer::open_below(computer, services, &application))?;
         let started = Instant::now();
-        while socket::connect(&place)?.is_none() {
+        while socket::connect(&paths)?.is_none() {
             if started.elapsed() > TIMEOUT {
                 let message = "the socket of this computer could not be opened";
                 return Err(ComputerError::new(ErrorCode::Failed, message));
@@ -76,8 +75,8 @@ impl ComputerHost {
     }
 
     /// Reports what happens until Ctrl-C, SIGTERM or a failure of the log, then closes the computer.
-    pub fn watch(self, tell: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
-        let watched = self.runtime.block_on(follow(&self.open, &self.application, tell));
+    pub fn watch(self, notify: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
+        let watched = self.runtime.block_on(follow(&self.open, &self.application, notify));
         self.close();
         watched
     }
@@ -92,12 +91,12 @@ impl ComputerHost {
 async fn follow(
     open: &OpenComputer,
     application: &Application,
-    tell: &(dyn Fn(Notice) + Sync),
+    notify: &(dyn Fn(Notice) + Sync),
 ) -> Result<(), ComputerError> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut head, mut problems) = (open.bus().head(), open.notices());
-    let mut told = *head.borrow();
-    tell(Notice::Ready);
+    let mut reported = *head.borrow();
+    notify(Notice::Ready);
     loop {
         tokio::select! {
             _ = interrupt.recv() => return Ok(()),
@@ -107,7 +106,7 @@ async fn follow(
                 return Err(ComputerError::new(ErrorCode::Failed, message));
             }
             problem = problems.recv() => match problem {
-                Ok(problem) => tell(Notice::Problem(problem)),
+                Ok(problem) => notify(Notice::Problem(problem)),
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Ok(()),
             },
@@ -115,13 +114,13 @@ async fn follow(
                 if changed.is_err() {
                     return Ok(());
                 }
-                let (after, through) = (told, *head.borrow_and_update());
-                told = through;
+                let (after, through) = (reported, *head.borrow_and_update());
+                reported = through;
                 let computer = std::sync::Arc::clone(open.computer());
                 let captured = blocking(move || Ok(captures(&computer, after, through)?)).await;
                 match captured {
-                    Ok(captured) => captured.into_iter().for_each(tell),
-                    Err(failure) => tell(Notice::Problem(failure.message)),
+                    Ok(captured) => captured.into_iter().for_each(notify),
+                    Err(failure) => notify(Notice::Problem(failure.message)),
                 }
             }
         }

@@ -10,4 +10,4 @@ pub mod supervision;
 mod vault_keys;
 pub mod welcome;
 
-pub use vault_keys::{keys_of_each, keys_of_one};
+pub use vault_keys::{keys_of_user, keys_per_user};

@@ -1,4 +1,4 @@
-//! One machine: its front, its computers and their routes, put together.
+//! A machine: the web server, the registry of computers and all routes.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,10 +17,10 @@ use hypervisor::pages::{self, Pages};
 use hypervisor::server::{Server, ServerConfig, ServerError};
 use hypervisor::server_state::ServerState;
 use shared_types::UserId;
-use shared_types::wire::{Me, Scope};
+use shared_types::wire::{Me, TokenScope};
 use thiserror::Error;
 
-use crate::api::{self, Shell};
+use crate::api::{self, ShellPermission};
 use crate::open_computer::{OpenComputer, not_started};
 use crate::registry::Registry;
 use crate::supervision::Application;
@@ -40,17 +40,17 @@ pub enum MachineError {
     Computer(#[from] ComputerError),
 }
 
-/// What a machine is told.
+/// The configuration of a machine.
 #[derive(Debug, Clone)]
 pub struct MachineConfig {
     pub server: ServerConfig,
-    /// A computer that nobody has used for so long is closed until somebody does; none is if this is not set.
+    /// A computer that is idle for this long is closed until its next use; `None` disables this.
     pub idle_close: Option<Duration>,
     /// `[models]`: what differs from the built-in catalog.
     pub models: Option<toml::Table>,
     /// `[web.search]` and `[telemetry]`.
     pub services: ServicesConfig,
-    /// `[mcp]`: servers of tools.
+    /// `[mcp]`: MCP servers.
     pub mcp: Option<toml::Table>,
     /// `[rules]`: what agents may do, before the built-in rules.
     pub rules: Option<toml::Table>,
@@ -58,7 +58,7 @@ pub struct MachineConfig {
 }
 
 impl MachineConfig {
-    /// When a computer is closed, unless the person says otherwise.
+    /// The default of `idle_close`.
     pub const IDLE_CLOSE: Duration = Duration::from_secs(15 * 60);
 
     pub fn new(server: ServerConfig) -> Self {
@@ -85,7 +85,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Takes the port, opens the store of identities and the owner's computer.
+    /// Binds the port, opens the identity store and the owner's computer.
     pub async fn start(
         config: &MachineConfig,
         clock: Clock,
@@ -98,20 +98,21 @@ impl Machine {
         let data = server.data.clone();
         let server = Server::bind(server, clock).await?;
         let vault = server.state().vault.clone();
-        let minds =
+        let agent_services =
             AgentServices { local_services: local_services.clone(), ..AgentServices::new(models.as_ref())? };
-        let minds = minds.with_services(services)?.with_mcp(mcp.as_ref())?;
-        let minds = minds.with_rules(rules.as_ref())?.with_keys(crate::keys_of_each(&vault));
+        let agent_services = agent_services.with_services(services)?.with_mcp(mcp.as_ref())?;
+        let agent_services =
+            agent_services.with_rules(rules.as_ref())?.with_keys(crate::keys_per_user(&vault));
         let application = Application::start().await.map_err(not_started)?;
-        let registry = Arc::new(Registry::new(&data, minds, application));
+        let registry = Arc::new(Registry::new(&data, agent_services, application));
         let owner = server.state().identity.ensure_owner(owner, name)?;
-        registry.desk(&owner.id, &owner.name).await?;
+        registry.open_for(&owner.id, &owner.name).await?;
         let pages = Pages { assets, version, ready: Arc::new(|| Ok(())), metrics: metrics(&registry) };
-        let me = move |principal: Principal, Extension(shell): Extension<Shell>| async move {
+        let me = move |principal: Principal, Extension(shell): Extension<ShellPermission>| async move {
             me(principal, &shell, version)
         };
         let mut routes =
-            vec![Route::get("/api/v1/me", Access::SignedIn(Scope::Read), "Who is signed in", me)];
+            vec![Route::get("/api/v1/me", Access::SignedIn(TokenScope::Read), "Who is signed in", me)];
         routes.extend(api::routes());
         routes.extend(auth::routes());
         routes.extend(pages::routes(pages));
@@ -122,112 +123,118 @@ impl Machine {
 
     /// The folder of the owner's files.
     pub fn workspace(&self) -> std::path::PathBuf {
-        self.registry.place(&self.owner.id).workspace
+        self.registry.paths(&self.owner.id).workspace
     }
 
-    /// The routes behind their guards, for whoever calls them without a network.
+    /// The routes with their guards, for calls without a network.
     pub fn router(&self) -> axum::Router {
         self.router.clone()
     }
 
-    /// The port that was taken.
+    /// The port that the server listens on.
     pub fn port(&self) -> u16 {
         self.server.state().site.port()
     }
 
     /// The owner's computer.
-    pub async fn desk(&self) -> Result<OpenComputer, MachineError> {
-        Ok(self.registry.desk(&self.owner.id, &self.owner.name).await?)
+    pub async fn owner_computer(&self) -> Result<OpenComputer, MachineError> {
+        Ok(self.registry.open_for(&self.owner.id, &self.owner.name).await?)
     }
 
-    /// A link that signs the owner in, once, within five minutes.
+    /// A link that signs the owner in. It works once, for five minutes.
     pub fn link(&self) -> Result<String, MachineError> {
         let secret = self.server.state().identity.make_link(&self.owner.id)?;
         Ok(self.server.state().site.sign_in_link(&secret))
     }
 
-    /// Answers until `stop` is done; then every computer is closed.
+    /// Serves until `stop` completes; then closes every computer.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> Result<(), MachineError> {
         let (registry, users) = (Arc::clone(&self.registry), self.server.state().identity.users()?);
-        let waking = tokio::spawn(async move { registry.wake(&users).await });
-        let tending = async {
+        let resuming = tokio::spawn(async move { registry.open_computers_with_runs(&users).await });
+        let closing_idle = async {
             match self.idle_close {
-                Some(idle) => self.registry.tend(idle).await,
+                Some(idle) => self.registry.close_idle(idle).await,
                 None => std::future::pending().await,
             }
         };
         let served = tokio::select! {
             served = self.server.serve(self.router, stop) => served,
-            () = tending => Ok(()),
+            () = closing_idle => Ok(()),
             () = self.registry.reopen_failed() => Ok(()),
         };
-        waking.abort();
+        resuming.abort();
         self.registry.close().await;
         Ok(served?)
     }
 }
 
-fn me(principal: Principal, shell: &Shell, version: &str) -> Json<Me> {
+fn me(principal: Principal, shell: &ShellPermission, version: &str) -> Json<Me> {
     let Principal { user, name, owner, .. } = principal;
-    Json(Me { user, name, owner, shell: shell.is_offered(), version: version.to_owned() })
+    Json(Me { user, name, owner, shell: shell.is_allowed(), version: version.to_owned() })
 }
 
-/// Adds the route of the document that describes all routes, itself too.
+/// Adds the route of the document that describes all routes, including itself.
 fn describe(routes: &mut Vec<Route>) {
-    const KIND: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
+    const JSON: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "application/json")];
     let document = Arc::new(OnceLock::new());
-    let told: Arc<OnceLock<String>> = Arc::clone(&document);
-    let tell = move || async move { (KIND, told.get().cloned().unwrap_or_default()).into_response() };
-    let route = Route::get("/api/v1/openapi.json", Access::Anyone, "This document", tell);
+    let text: Arc<OnceLock<String>> = Arc::clone(&document);
+    let handler = move || async move { (JSON, text.get().cloned().unwrap_or_default()).into_response() };
+    let route = Route::get("/api/v1/openapi.json", Access::Anyone, "This document", handler);
     routes.push(route.responds_with(ResponseKind::Bytes("application/json")));
     let _ = document.set(format!("{:#}\n", api::openapi::document(routes)));
 }
 
-/// Puts the principal's own computer into the request, and whether they may have a shell: the owner, while there is
-/// nobody else.
+/// Adds the principal's computer to the request, and whether a plain shell is allowed: only for the owner, and only
+/// while no other account exists.
 fn attach(state: &Arc<ServerState>, registry: &Arc<Registry>) -> ExtensionLoader {
     let (state, registry) = (Arc::clone(state), Arc::clone(registry));
     Arc::new(move |principal| {
         let (state, registry) = (Arc::clone(&state), Arc::clone(&registry));
         Box::pin(async move {
             let mut attached = Extensions::new();
-            if !is_alone(&state) {
-                // Also those that were started before somebody else came.
-                registry.desks().iter().for_each(|desk| desk.terminals().end_shells());
+            if !has_one_account(&state) {
+                // Also shells that were started before the second account existed.
+                registry
+                    .open_computers()
+                    .iter()
+                    .for_each(|open_computer| open_computer.terminals().end_shells());
             }
             let session = matches!(principal.credential, Credential::Session { .. });
             let may = principal.owner && session && state.site.is_local();
-            attached.insert(Shell(Arc::new(move || may && is_alone(&state))));
-            let desk = registry.desk(&principal.user, &principal.name).await;
-            let desk = desk.map_err(|failure| api::problem::RouteError::from(failure).0)?;
-            attached.insert(desk);
+            attached.insert(ShellPermission(Arc::new(move || may && has_one_account(&state))));
+            let open_computer = registry.open_for(&principal.user, &principal.name).await;
+            let open_computer = open_computer.map_err(|failure| api::problem::RouteError::from(failure).0)?;
+            attached.insert(open_computer);
             Ok(attached)
         })
     })
 }
 
-fn is_alone(state: &ServerState) -> bool {
+fn has_one_account(state: &ServerState) -> bool {
     state.identity.users().is_ok_and(|users| users.len() == 1)
 }
 
 fn metrics(registry: &Arc<Registry>) -> Arc<dyn Fn(&mut String) + Send + Sync> {
     let registry = Arc::clone(registry);
     Arc::new(move |text| {
-        let desks = registry.desks();
+        let open_computers = registry.open_computers();
         let gauge = |text: &mut String, name: &str, help: &str, value: u64| {
             hypervisor::metrics::metric(text, name, "gauge", help, value);
         };
-        gauge(text, "choir_computers_open", "Computers that are open.", desks.len() as u64);
-        let events = desks.iter().map(|desk| desk.computer().log().head().seq.0).sum();
+        gauge(text, "choir_computers_open", "Computers that are open.", open_computers.len() as u64);
+        let events =
+            open_computers.iter().map(|open_computer| open_computer.computer().log().head().seq.0).sum();
         gauge(text, "choir_events", "Events in the logs of open computers.", events);
-        let lag = desks.iter().filter_map(|desk| desk.computer().projector().lag().ok());
+        let lag =
+            open_computers.iter().filter_map(|open_computer| open_computer.computer().projector().lag().ok());
         gauge(
             text,
             "choir_projection_lag_events",
             "Events that lists and files have yet to follow.",
             lag.map(|l| l.events()).sum(),
         );
-        let terminals = desks.iter().map(|desk| desk.terminals().list().len() as u64).sum();
+        let terminals =
+            open_computers.iter().map(|open_computer| open_computer.terminals().list().len() as u64).sum();
         gauge(text, "choir_terminals", "Terminals that run.", terminals);
     })
 }

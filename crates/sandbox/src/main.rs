@@ -1,7 +1,7 @@
 //! `cargo run -p sandbox`: the server of one person's computer on this machine, with the desktop from `target/web`.
 //!
 //! The product is `choir up`, which carries the desktop inside. This one reads it from the disk at every request, so
-//! that whoever works on the desktop sees a new bundle without building a binary. `CHOIR_PORT`, `CHOIR_DATA` and
+//! that a developer of the desktop sees a new bundle without building a binary. `CHOIR_PORT`, `CHOIR_DATA` and
 //! `CHOIR_WEB` say where.
 
 use std::borrow::Cow;

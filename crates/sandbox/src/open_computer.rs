@@ -1,16 +1,16 @@
-//! A computer that is in use: kept open, followed, watched and served, by supervised parts.
+//! An open computer with its supervised parts.
 //!
-//! A [`OpenComputer`] is a cheap handle on one user's computer and on nothing else: whoever has one can reach that user's
-//! events, files and terminals only. It is what every route of [`crate::api`] is given.
+//! An [`OpenComputer`] is a cheap handle on one user's computer. It gives access to that user's events, files and
+//! terminals only. Every route of [`crate::api`] gets one.
 
 mod activity;
 mod bus;
-mod cell;
+mod cell_process;
 mod input_queue;
 mod marks;
 mod parts;
 mod process;
-mod shell;
+mod shell_process;
 mod terminal;
 mod terminals;
 
@@ -27,12 +27,12 @@ use tokio::sync::{broadcast, watch};
 pub use bus::{Backlog, EventBus};
 pub use computer::output_feed::{Attachment, Output};
 pub use computer::running_commands::Commands;
-pub use process::{Control, Process, Size};
+pub use process::{Process, ProcessControl, Size};
 pub use terminals::Terminals;
 
-use activity::Activity;
+use activity::TerminalActivity;
 
-use crate::supervision::{Application, Parts};
+use crate::supervision::{Application, PartSupervisor};
 use agent_host::agent_services::{AgentServices, LocalModelHost};
 use agent_host::mcp_tools::McpTools;
 use agent_host::runs::RunHost;
@@ -41,46 +41,46 @@ use computer::error::{ComputerError, ErrorCode};
 use computer::{AgentSpeech, Computer};
 
 /// Notices that wait for a tab at most; a tab that misses some has lost nothing that is in the log.
-const NOTICES: usize = 64;
+const NOTICE_BUFFER: usize = 64;
 
 /// How long a reader waits for the projector.
-const CATCH_UP: std::time::Duration = std::time::Duration::from_secs(2);
+const CATCH_UP_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A handle on one user's open computer.
 #[derive(Debug, Clone)]
-pub struct OpenComputer(Arc<Opened>);
+pub struct OpenComputer(Arc<OpenComputerInner>);
 
-struct Opened {
-    shared: Arc<Shared>,
+struct OpenComputerInner {
+    shared: Arc<PartsContext>,
     terminals: Terminals,
     services: UserServices,
     local: Option<Arc<dyn LocalModelHost>>,
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for OpenComputerInner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenComputer").field("place", &self.shared.computer.place).finish_non_exhaustive()
+        f.debug_struct("OpenComputer").field("paths", &self.shared.computer.paths).finish_non_exhaustive()
     }
 }
 
-/// A computer that was not closed ends with its last handle.
-impl Drop for Opened {
+/// Dropping the last handle stops a computer that was not closed.
+impl Drop for OpenComputerInner {
     fn drop(&mut self) {
-        self.shared.computer.end();
-        self.shared.parts.begin_end();
+        self.shared.computer.begin_close();
+        self.shared.parts.request_stop();
     }
 }
 
 /// What the parts of an open computer share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct PartsContext {
     pub(crate) computer: Arc<Computer>,
-    pub(crate) parts: Parts,
+    pub(crate) parts: PartSupervisor,
     /// The newest event, as the log reports it.
     pub(crate) head: watch::Sender<Seq>,
     pub(crate) bus: Arc<EventBus>,
     views: Mutex<Views>,
-    pub(crate) activity: Arc<Activity>,
+    pub(crate) activity: Arc<TerminalActivity>,
     pub(crate) commands: Arc<Commands>,
     pub(crate) runs: Arc<RunHost>,
     gateway: Gateway,
@@ -90,7 +90,7 @@ pub(crate) struct Shared {
     pub(crate) closing: watch::Sender<bool>,
 }
 
-impl Shared {
+impl PartsContext {
     /// Waits until the computer is being closed.
     pub(crate) async fn closed(&self) {
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
@@ -112,12 +112,12 @@ impl OpenComputer {
     /// Opens a computer that is the only one of this process.
     pub async fn open(computer: Computer, services: &AgentServices) -> Result<Self, ComputerError> {
         let application = Application::start().await.map_err(not_started)?;
-        Self::open_below(computer, services, &application).await
+        Self::open_supervised(computer, services, &application).await
     }
 
     /// Opens the parts around a computer: pending effects run, edits made outside are recorded, then everything is
     /// followed until [`OpenComputer::close`].
-    pub async fn open_below(
+    pub async fn open_supervised(
         computer: Computer,
         services: &AgentServices,
         application: &Application,
@@ -126,34 +126,34 @@ impl OpenComputer {
         let (log, user) = (Arc::clone(computer.log()), computer.log().user().clone());
         computer.cells().backend().keep_warm();
         let start = Arc::clone(&computer);
-        blocking(move || start.run_owed(&|_, _, _| ()).map(drop)).await?;
-        let (notices, _) = broadcast::channel(NOTICES);
-        let supervised = Parts::supervise(application, user.clone(), notices.clone()).await;
+        blocking(move || start.run_due_effects(&|_, _, _| ()).map(drop)).await?;
+        let (notices, _) = broadcast::channel(NOTICE_BUFFER);
+        let supervised = PartSupervisor::supervise(application, user.clone(), notices.clone()).await;
         let parts = supervised.map_err(not_started)?;
-        let views = Mutex::new(Views::open_read_only(&computer.place.state)?);
+        let views = Mutex::new(Views::open_read_only(&computer.paths.state)?);
         let (head, closing) = (watch::Sender::new(log.head().seq), watch::Sender::new(false));
         let (heads, closes) = (head.clone(), closing.clone());
         log.on_append(Box::new(move |seq| {
             heads.send_replace(seq);
         }));
-        computer.at_end(move || {
+        computer.on_close(move || {
             closes.send_replace(true);
         });
         let bus = Arc::new(EventBus::new(log.head().seq));
-        let activity = Arc::new(Activity::default());
-        let entered = parts.clone();
+        let activity = Arc::new(TerminalActivity::default());
+        let supervisor = parts.clone();
         let commands = Arc::new(Commands::new(Box::new(move |op| {
-            Box::new(entered.enter(PartKind::Command, op.to_string()))
+            Box::new(supervisor.guard(PartKind::Command, op.to_string()))
         })));
-        let entered = parts.clone();
+        let supervisor = parts.clone();
         let tools = services.mcp_tools(
             &computer,
-            Arc::new(move |name| Box::new(entered.enter(PartKind::McpServer, name.to_owned()))),
+            Arc::new(move |name| Box::new(supervisor.guard(PartKind::McpServer, name.to_owned()))),
         );
         let gateway = services.gateway(&user);
         let runs = Arc::new(RunHost::new(&computer, &commands, services, &gateway, &tools, bus.projected()));
         let terminals = Terminals::new(Arc::clone(&computer), Arc::clone(&activity), parts.clone());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PartsContext {
             computer,
             parts,
             head,
@@ -169,10 +169,10 @@ impl OpenComputer {
         });
         parts::start_all(&shared);
         let (services, local) = (services.services(&user), services.local_services.local.clone());
-        Ok(Self(Arc::new(Opened { shared, terminals, services, local })))
+        Ok(Self(Arc::new(OpenComputerInner { shared, terminals, services, local })))
     }
 
-    /// Whether there is another handle on it, or something runs: a request, a tab or a person is still there.
+    /// Whether there is another handle (of a request or a tab), or something is running.
     pub(crate) fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.0) > 1
             || !self.0.terminals.list().is_empty()
@@ -180,7 +180,7 @@ impl OpenComputer {
             || self.has_work()
     }
 
-    /// Whether a run goes on without the person.
+    /// Whether a run continues without the person.
     fn has_work(&self) -> bool {
         let works = |view: &mut kernel::View| {
             let goes_on = |run: &Run| {
@@ -193,12 +193,12 @@ impl OpenComputer {
         self.0.shared.computer.writer().inspect(works).unwrap_or(false)
     }
 
-    /// Ends the parts, brings the disk up to date and lets go of the computer, which can then be opened again.
-    /// Nothing is lost if this never runs.
+    /// Stops the parts, brings the disk up to date and releases the computer, which can then be opened again. Nothing
+    /// is lost if this never runs.
     pub async fn close(self) {
         let shared = Arc::clone(&self.0.shared);
-        shared.computer.end();
-        // Both wait until nothing is left, so that results of commands are recorded while the log is open.
+        shared.computer.begin_close();
+        // Both wait for the end, so that results of commands are recorded while the log is open.
         let same = Arc::clone(&self.0);
         let _ = blocking(move || {
             same.terminals.end_all();
@@ -206,9 +206,9 @@ impl OpenComputer {
             Ok(())
         })
         .await;
-        shared.parts.end().await;
+        shared.parts.stop().await;
         shared.tools.end().await;
-        // Letting go waits for the writer's thread.
+        // Dropping the computer waits for the writer's thread.
         let _ = blocking(move || {
             let projected = shared.computer.project(&|_, _, _| ()).map(drop);
             drop((self, shared));
@@ -239,8 +239,8 @@ impl OpenComputer {
         &self.0.terminals
     }
 
-    /// The model of this machine, if there is one.
-    pub fn local(&self) -> Option<&Arc<dyn LocalModelHost>> {
+    /// The local model, if there is one.
+    pub fn local_model(&self) -> Option<&Arc<dyn LocalModelHost>> {
         self.0.local.as_ref()
     }
 
@@ -249,12 +249,12 @@ impl OpenComputer {
         &self.0.shared.gateway
     }
 
-    /// Tools that others run.
-    pub fn tools(&self) -> &McpTools {
+    /// The MCP servers of this user.
+    pub fn mcp_tools(&self) -> &McpTools {
         &self.0.shared.tools
     }
 
-    /// Who searches the web, and where spans go.
+    /// Web search and telemetry.
     pub fn services(&self) -> &UserServices {
         &self.0.services
     }
@@ -267,27 +267,27 @@ impl OpenComputer {
         self.0.shared.notices.subscribe()
     }
 
-    /// Says what an agent says just now to whoever looks. It never waits and nothing of it is kept: the whole reply
-    /// is an event.
-    pub fn say(&self, run: RunId, task: TaskId, text: impl Into<String>) {
-        self.0.shared.computer.say(AgentSpeech { run, task, text: text.into() });
+    /// Sends streamed text of an agent to the tabs that listen now. It never waits, and nothing is stored: the whole
+    /// reply is an event.
+    pub fn stream_speech(&self, run: RunId, task: TaskId, text: impl Into<String>) {
+        self.0.shared.computer.stream_speech(AgentSpeech { run, task, text: text.into() });
     }
 
-    pub fn said(&self) -> broadcast::Receiver<AgentSpeech> {
-        self.0.shared.computer.voices()
+    pub fn subscribe_speech(&self) -> broadcast::Receiver<AgentSpeech> {
+        self.0.shared.computer.subscribe_speech()
     }
 
-    /// Told whenever lists, search and disk have caught up.
+    /// Changes whenever lists, search and disk have caught up.
     pub fn projected(&self) -> watch::Receiver<Seq> {
         self.0.shared.bus.projected()
     }
 
     /// Waits until the read models hold every event that was acknowledged before this call: what a caller wrote is in
     /// the lists that it reads next. If the projector is far behind, they are read as they are.
-    pub async fn caught_up(&self) {
+    pub async fn wait_until_projected(&self) {
         let head = self.0.shared.computer.log().head().seq;
         let mut projected = self.projected();
-        let _ = tokio::time::timeout(CATCH_UP, projected.wait_for(|seq| *seq >= head)).await;
+        let _ = tokio::time::timeout(CATCH_UP_TIMEOUT, projected.wait_for(|seq| *seq >= head)).await;
     }
 
     /// The read models, beside the projector that keeps them.
@@ -300,7 +300,7 @@ pub(crate) fn not_started(error: ractor::SpawnErr) -> ComputerError {
     ComputerError::new(ErrorCode::Failed, format!("the computer could not be started: {error}"))
 }
 
-/// Runs something that blocks, away from the threads that serve.
+/// Runs a blocking function on a thread for blocking work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ComputerError> + Send + 'static,
 ) -> Result<T, ComputerError> {

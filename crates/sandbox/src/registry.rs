@@ -1,9 +1,9 @@
-//! The computers of this machine, opened when somebody reaches for theirs and closed when nobody has for a while.
+//! The computers of this machine: opened on the first request of their user, closed after a while without use.
 //!
-//! A computer is found by the id of its user and by nothing else, and only the guard asks, for the principal that it
-//! found: no request can name another's.
+//! A computer is looked up by its user's id, and only the guard does so, for the authenticated principal. No request
+//! can name another user's computer.
 //!
-//! Only this has a [`OpenComputer`] to give away, so one that it alone holds is one that nobody uses.
+//! Every [`OpenComputer`] comes from here, so one without another handle is idle.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,107 +21,107 @@ use crate::supervision::Application;
 use crate::welcome;
 use agent_host::agent_services::AgentServices;
 use computer::Computer;
+use computer::client;
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::{ComputerPaths, STATE, WORKSPACE};
-use computer::session;
 
-/// How long it may take until nothing holds a failed computer any more.
+/// How long to wait until a failed computer is released.
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(30);
 const REOPEN_PAUSE: Duration = Duration::from_millis(50);
-/// How often it is looked for computers that nobody uses, at most and at least.
-const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
+/// The minimum and maximum interval between checks for idle computers.
+const IDLE_CHECK_INTERVALS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 
-/// All computers that are open.
+/// The open computers.
 #[derive(Debug)]
 pub struct Registry {
     users: PathBuf,
-    minds: AgentServices,
+    services: AgentServices,
     application: Application,
-    slots: Mutex<HashMap<UserId, Arc<Slot>>>,
+    slots: Mutex<HashMap<UserId, Arc<UserSlot>>>,
 }
 
-/// Where a user's computer is kept while it is open.
+/// The open computer of one user.
 #[derive(Debug, Default)]
-struct Slot {
-    held: Mutex<Option<Held>>,
-    /// Taken for as long as the computer is being opened or closed: whoever finds none waits here for their turn.
-    turning: tokio::sync::Mutex<()>,
+struct UserSlot {
+    entry: Mutex<Option<OpenEntry>>,
+    /// Locked while the computer is being opened or closed; other requests for it wait.
+    opening: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug)]
-struct Held {
-    desk: OpenComputer,
-    used: Instant,
+struct OpenEntry {
+    computer: OpenComputer,
+    last_used: Instant,
 }
 
-impl Slot {
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+impl UserSlot {
+    fn entry(&self) -> MutexGuard<'_, Option<OpenEntry>> {
+        self.entry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The computer, if it is open; it counts as used.
     fn get(&self) -> Option<OpenComputer> {
-        let mut held = self.held();
-        let held = held.as_mut()?;
-        held.used = Instant::now();
-        Some(held.desk.clone())
+        let mut entry = self.entry();
+        let entry = entry.as_mut()?;
+        entry.last_used = Instant::now();
+        Some(entry.computer.clone())
     }
 
-    /// Takes the computer out if nobody has used it for so long. From then on nobody else has it.
+    /// Removes the computer if it has been idle for this long. Then the caller has the only handle.
     fn take_idle(&self, idle: Duration) -> Option<OpenComputer> {
-        let mut held = self.held();
-        let open = held.as_mut()?;
-        if open.desk.is_in_use() {
-            open.used = Instant::now();
+        let mut entry = self.entry();
+        let open = entry.as_mut()?;
+        if open.computer.is_in_use() {
+            open.last_used = Instant::now();
             return None;
         }
-        if open.used.elapsed() < idle {
+        if open.last_used.elapsed() < idle {
             return None;
         }
-        held.take().map(|held| held.desk)
+        entry.take().map(|entry| entry.computer)
     }
 }
 
 impl Registry {
-    /// Computers below a data folder, and what their agents think with.
-    pub fn new(data: &std::path::Path, minds: AgentServices, application: Application) -> Self {
-        Self { users: data.join("users"), minds, application, slots: Mutex::default() }
+    /// Computers below a data folder, and the services of their agents.
+    pub fn new(data: &std::path::Path, services: AgentServices, application: Application) -> Self {
+        Self { users: data.join("users"), services, application, slots: Mutex::default() }
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<UserId, Arc<Slot>>> {
+    fn slots(&self) -> MutexGuard<'_, HashMap<UserId, Arc<UserSlot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn all(&self) -> Vec<Arc<Slot>> {
+    fn all(&self) -> Vec<Arc<UserSlot>> {
         self.slots().values().cloned().collect()
     }
 
-    /// Where a user's computer is.
-    pub fn place(&self, user: &UserId) -> ComputerPaths {
+    /// The folders of a user's computer.
+    pub fn paths(&self, user: &UserId) -> ComputerPaths {
         let home = self.users.join(user.as_str());
         ComputerPaths { state: home.join(STATE), workspace: home.join(WORKSPACE) }
     }
 
-    /// A user's computer, opened if it is not, made if there is none.
-    pub async fn desk(&self, user: &UserId, name: &str) -> Result<OpenComputer, ComputerError> {
+    /// A user's computer. It is opened if it is closed, and created if there is none.
+    pub async fn open_for(&self, user: &UserId, name: &str) -> Result<OpenComputer, ComputerError> {
         let slot = Arc::clone(self.slots().entry(user.clone()).or_default());
-        if let Some(desk) = slot.get() {
-            return Ok(desk);
+        if let Some(open_computer) = slot.get() {
+            return Ok(open_computer);
         }
-        let _turn = slot.turning.lock().await;
-        // Somebody else may have had the turn before.
-        if let Some(desk) = slot.get() {
-            return Ok(desk);
+        let _opening = slot.opening.lock().await;
+        // Another request may have opened it meanwhile.
+        if let Some(open_computer) = slot.get() {
+            return Ok(open_computer);
         }
-        let desk = self.open(user, name).await?;
-        *slot.held() = Some(Held { desk: desk.clone(), used: Instant::now() });
-        Ok(desk)
+        let open_computer = self.open(user, name).await?;
+        *slot.entry() = Some(OpenEntry { computer: open_computer.clone(), last_used: Instant::now() });
+        Ok(open_computer)
     }
 
     async fn open(&self, user: &UserId, name: &str) -> Result<OpenComputer, ComputerError> {
-        let (place, user, name) = (self.place(user), user.clone(), name.to_owned());
-        let computer = blocking(move || open(&place, user, &name)).await?;
-        OpenComputer::open_below(computer, &self.minds, &self.application).await
+        let (paths, user, name) = (self.paths(user), user.clone(), name.to_owned());
+        let computer = blocking(move || open(&paths, user, &name)).await?;
+        OpenComputer::open_supervised(computer, &self.services, &self.application).await
     }
 
     /// Closes computers whose log failed and opens them again, for as long as this is polled.
@@ -129,12 +129,12 @@ impl Registry {
         loop {
             let user = self.application.next_failed().await;
             let slot = Arc::clone(self.slots().entry(user.clone()).or_default());
-            let _turn = slot.turning.lock().await;
-            let failed = slot.held().take();
+            let _opening = slot.opening.lock().await;
+            let failed = slot.entry().take();
             if let Some(failed) = failed {
-                failed.desk.close().await;
+                failed.computer.close().await;
             }
-            // Tabs and requests let go of the old one within a moment.
+            // Tabs and requests release the old one shortly.
             let started = Instant::now();
             let opened = loop {
                 match self.open(&user, "").await {
@@ -145,77 +145,79 @@ impl Registry {
                 }
             };
             match opened {
-                Ok(desk) => *slot.held() = Some(Held { desk, used: Instant::now() }),
+                Ok(computer) => *slot.entry() = Some(OpenEntry { computer, last_used: Instant::now() }),
                 // The next request tries again.
                 Err(failure) => tracing::error!(%user, %failure, "a computer could not be opened again"),
             }
         }
     }
 
-    /// Opens the computers in which a run was under way when everything stopped, one after the other: their agents go
-    /// on, whether anybody signs in or not.
-    pub async fn wake(&self, users: &[User]) {
+    /// Opens the computers with unfinished runs, one after the other, so that their agents continue without a sign-in.
+    pub async fn open_computers_with_runs(&self, users: &[User]) {
         for User { id, name, .. } in users {
-            let place = self.place(id);
-            let woken = match blocking(move || has_open_runs(&place)).await {
-                Ok(true) => self.desk(id, name).await.map(drop),
+            let paths = self.paths(id);
+            let woken = match blocking(move || has_open_runs(&paths)).await {
+                Ok(true) => self.open_for(id, name).await.map(drop),
                 Ok(false) => Ok(()),
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = woken {
-                tracing::warn!(user = %id, %failure, "it cannot be seen whether a run is to go on");
+                tracing::warn!(user = %id, %failure, "cannot check for unfinished runs");
             }
         }
     }
 
     /// The computers that are open now.
-    pub fn desks(&self) -> Vec<OpenComputer> {
-        self.all().iter().filter_map(|slot| slot.held().as_ref().map(|held| held.desk.clone())).collect()
+    pub fn open_computers(&self) -> Vec<OpenComputer> {
+        self.all()
+            .iter()
+            .filter_map(|slot| slot.entry().as_ref().map(|entry| entry.computer.clone()))
+            .collect()
     }
 
-    /// Closes computers that nobody has used for so long, for as long as this is polled.
-    pub async fn tend(&self, idle: Duration) {
-        let (shortest, longest) = LOOKS;
+    /// Closes computers that have been idle for this long, for as long as this is polled.
+    pub async fn close_idle(&self, idle: Duration) {
+        let (shortest, longest) = IDLE_CHECK_INTERVALS;
         loop {
             tokio::time::sleep((idle / 4).clamp(shortest, longest)).await;
             for slot in self.all() {
-                let _turn = slot.turning.lock().await;
-                if let Some(desk) = slot.take_idle(idle) {
-                    desk.close().await;
+                let _opening = slot.opening.lock().await;
+                if let Some(open_computer) = slot.take_idle(idle) {
+                    open_computer.close().await;
                 }
             }
         }
     }
 
-    /// Closes all of them.
+    /// Closes all computers.
     pub async fn close(&self) {
         let slots = self.all();
         let closing = slots.iter().map(|slot| async {
-            let _turn = slot.turning.lock().await;
-            let held = slot.held().take();
-            if let Some(held) = held {
-                held.desk.close().await;
+            let _opening = slot.opening.lock().await;
+            let entry = slot.entry().take();
+            if let Some(entry) = entry {
+                entry.computer.close().await;
             }
         });
         join_all(closing).await;
     }
 }
 
-fn has_open_runs(place: &ComputerPaths) -> Result<bool, ComputerError> {
-    if !place.exists() {
+fn has_open_runs(paths: &ComputerPaths) -> Result<bool, ComputerError> {
+    if !paths.exists() {
         return Ok(false);
     }
-    let log = SqliteLog::open_read_only(&place.state)?;
+    let log = SqliteLog::open_read_only(&paths.state)?;
     let view = event_log::replay::view_at(&log, log.head().seq)?;
     Ok(view.runs.iter().any(|(_, run)| run.phase == RunPhase::Working))
 }
 
-fn open(place: &ComputerPaths, user: UserId, name: &str) -> Result<Computer, ComputerError> {
-    if place.exists() {
-        return session::take(place);
+fn open(paths: &ComputerPaths, user: UserId, name: &str) -> Result<Computer, ComputerError> {
+    if paths.exists() {
+        return client::open_exclusive(paths);
     }
-    std::fs::create_dir_all(&place.workspace)?;
-    let (computer, _) = Computer::create(place, user, name, &|_, _, _| ())?;
+    std::fs::create_dir_all(&paths.workspace)?;
+    let (computer, _) = Computer::create(paths, user, name, &|_, _, _| ())?;
     welcome::prepare(&computer)?;
     Ok(computer)
 }

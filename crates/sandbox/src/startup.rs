@@ -1,4 +1,4 @@
-//! From nothing to a machine that serves: where its data is, whose it is, what the person is told, and when it stops.
+//! Starts the server: data folder, owner, sign-in link, shutdown signals.
 
 mod settings;
 
@@ -51,7 +51,7 @@ async fn serve(startup: &Startup) -> Result<(), MachineError> {
     println!("Ctrl-C stops it.");
     ready(&link);
     machine.serve(stopped()).await?;
-    println!("Stopped. Everything is where it was when you come back.");
+    println!("Stopped. All your work is saved.");
     Ok(())
 }
 

@@ -1,9 +1,9 @@
-//! The supervision tree: the application supervises computers, each computer its parts (ADR 0027).
+//! The supervision tree: the application supervises computers, each computer its parts (ADR 0011).
 //!
 //! Every part is an actor around a future, and [`POLICIES`] says for each kind what starts it again and what happens to
-//! its work. Nothing that was acknowledged depends on a part: the log is the truth, so a part that failed continues from
-//! there. Parts that end by themselves (a terminal, a command, the program of an MCP server) are supervised through a
-//! [`PartGuard`], which their owner holds as long as they run.
+//! its work. Nothing that was acknowledged depends on a part: the log is the truth, so a part that failed continues
+//! from there. Parts that end by themselves (a terminal, a command, the program of an MCP server) are supervised
+//! through a [`PartGuard`], which their owner holds as long as they run.
 
 mod application;
 mod policy;
@@ -42,9 +42,9 @@ struct PartSpec {
 
 /// A handle on the supervisor of one computer. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Parts(ActorRef<Message>);
+pub struct PartSupervisor(ActorRef<Message>);
 
-impl Parts {
+impl PartSupervisor {
     /// Starts the supervisor of a computer below the application's. It has no parts yet.
     pub(crate) async fn supervise(
         application: &Application,
@@ -73,7 +73,7 @@ impl Parts {
     }
 
     /// Supervises something that runs elsewhere for as long as the guard exists.
-    pub(crate) fn enter(&self, kind: PartKind, label: String) -> PartGuard {
+    pub(crate) fn guard(&self, kind: PartKind, label: String) -> PartGuard {
         let (sender, ended) = oneshot::channel();
         let ended = Arc::new(std::sync::Mutex::new(Some(ended)));
         self.start(kind, Some(label), move || {
@@ -99,13 +99,13 @@ impl Parts {
     }
 
     /// Ends all parts: those that end by themselves when the computer is closed are waited for, the others are not.
-    pub(crate) async fn end(&self) {
-        self.begin_end();
+    pub(crate) async fn stop(&self) {
+        self.request_stop();
         let _ = self.0.wait(None).await;
     }
 
     /// The same without waiting.
-    pub(crate) fn begin_end(&self) {
+    pub(crate) fn request_stop(&self) {
         let _ = self.0.send_message(Message::End);
     }
 }
@@ -124,7 +124,7 @@ impl Drop for PartGuard {
     }
 }
 
-/// What a supervisor is asked.
+/// A message to a supervisor.
 enum Message {
     Start(PartSpec),
     Restart(u64),
@@ -132,8 +132,8 @@ enum Message {
     End,
 }
 
-/// Whether a part ends by itself when the computer is closed. Runs are cancelled then, and what guards stand for is ended
-/// by its owner.
+/// Whether a part ends by itself when the computer is closed. Runs are cancelled then. A part behind a guard is
+/// stopped by the guard's owner.
 fn ends_with_computer(kind: PartKind) -> bool {
     match kind {
         PartKind::Computer
@@ -151,7 +151,7 @@ fn ends_with_computer(kind: PartKind) -> bool {
 #[derive(Debug)]
 struct Supervisor;
 
-struct Supervised {
+struct SupervisorState {
     user: String,
     notices: broadcast::Sender<String>,
     started: Timestamp,
@@ -187,7 +187,7 @@ impl Child {
     }
 }
 
-impl Supervised {
+impl SupervisorState {
     async fn spawn(&mut self, number: u64, supervisor: &ActorRef<Message>) -> Result<(), ActorProcessingErr> {
         let Some(child) = self.children.iter_mut().find(|child| child.number == number) else {
             return Ok(());
@@ -200,7 +200,7 @@ impl Supervised {
         Ok(())
     }
 
-    /// Settles the end of a part. An error is one that the computer cannot go on with.
+    /// Handles the end of a part. An error means that the computer cannot continue.
     fn ended(
         &mut self,
         id: ActorId,
@@ -260,23 +260,23 @@ impl Supervised {
 
 impl Actor for Supervisor {
     type Msg = Message;
-    type State = Supervised;
+    type State = SupervisorState;
     type Arguments = (String, broadcast::Sender<String>);
 
     async fn pre_start(
         &self,
         _: ActorRef<Message>,
         (user, notices): Self::Arguments,
-    ) -> Result<Supervised, ActorProcessingErr> {
+    ) -> Result<SupervisorState, ActorProcessingErr> {
         let (children, started) = (Vec::new(), ids::now());
-        Ok(Supervised { user, notices, started, children, next: 0, ending: false })
+        Ok(SupervisorState { user, notices, started, children, next: 0, ending: false })
     }
 
     async fn handle(
         &self,
         myself: ActorRef<Message>,
         message: Message,
-        state: &mut Supervised,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         match message {
             Message::Start(_) | Message::Restart(_) if state.ending => Ok(()),
@@ -321,7 +321,7 @@ impl Actor for Supervisor {
         &self,
         myself: ActorRef<Message>,
         event: SupervisionEvent,
-        state: &mut Supervised,
+        state: &mut SupervisorState,
     ) -> Result<(), ActorProcessingErr> {
         let settled = match event {
             SupervisionEvent::ActorFailed(actor, error) => {

@@ -1,4 +1,4 @@
-//! Keys of providers out of the vault, for the agents of a user.
+//! Keys of providers from the vault, for the agents of a user.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use hypervisor::vault::{KeyReader, Vault};
 use models::{ApiKey, ApiKeys};
 use shared_types::UserId;
 
-/// Keys of one user, as the vault has them at that moment.
-struct FromVault(KeyReader);
+/// Keys of one user, read from the vault on each use.
+struct VaultKeys(KeyReader);
 
-impl ApiKeys for FromVault {
+impl ApiKeys for VaultKeys {
     fn key(&self, provider: &str) -> Option<ApiKey> {
         self.0.get(provider).map(|secret| ApiKey::new(secret.reveal()))
     }
 }
 
 /// The keys that a vault has for each user.
-pub fn keys_of_each(vault: &Vault) -> UserKeys {
+pub fn keys_per_user(vault: &Vault) -> UserKeys {
     let vault = vault.clone();
-    Arc::new(move |user| Arc::new(FromVault(vault.reader(user))))
+    Arc::new(move |user| Arc::new(VaultKeys(vault.reader(user))))
 }
 
 /// One user's keys, for every computer.
-pub fn keys_of_one(vault: &Vault, user: UserId) -> UserKeys {
+pub fn keys_of_user(vault: &Vault, user: UserId) -> UserKeys {
     let vault = vault.clone();
-    Arc::new(move |_| Arc::new(FromVault(vault.reader(&user))))
+    Arc::new(move |_| Arc::new(VaultKeys(vault.reader(&user))))
 }

@@ -1,4 +1,4 @@
-//! What a new computer begins with: a document about itself, open on the desktop.
+//! The first content of a new computer: a welcome document, open on the desktop.
 
 use shared_types::payload::window::{Rect, Window, WindowMode};
 use shared_types::wire::DesktopAction;
@@ -12,7 +12,7 @@ use computer::protocol::{Envelope, Request};
 const PATH: &str = "Welcome.md";
 const TEXT: &str = include_str!("welcome.md");
 
-/// Puts the document there and opens it.
+/// Writes the document and opens it in a window.
 pub fn prepare(computer: &Computer) -> Result<(), ComputerError> {
     let path = FilePath::parse(PATH).map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
     let write = Request::Write { path, mode: None, base: kernel::Base::Absent };
@@ -25,7 +25,7 @@ pub fn prepare(computer: &Computer) -> Result<(), ComputerError> {
         z: 1,
         shows: Some(PATH.into()),
     };
-    let window = WindowId::from_bytes(*ids::op().as_bytes());
+    let window = WindowId::from_bytes(*ids::new_op().as_bytes());
     ask(computer, Request::Gesture(DesktopAction::SetWindow { window, state }), &[])
 }
 

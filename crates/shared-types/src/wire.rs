@@ -1,7 +1,7 @@
-//! What the server of a computer and its desktop say to each other, over HTTP and over the one WebSocket of a tab.
+//! Messages between the server and the desktop, over HTTP and over the WebSocket of a tab.
 //!
-//! Events travel in their own JSON form (see [`StoredEvent`](crate::StoredEvent)). Everything else is here, so that a
-//! field that one side forgets does not compile on the other.
+//! Events travel in their own JSON form (see [`StoredEvent`](crate::StoredEvent)). Everything else is here, so that
+//! both sides compile against the same fields.
 
 mod account;
 mod calls;
@@ -21,28 +21,31 @@ mod socket;
 mod terminals;
 mod tools;
 
-pub use account::{ApiToken, AuditLine, Link, Me, NewToken, Passkey, Scope, Session};
-pub use calls::{CallDetails, CallRow, CallStatus};
+pub use account::{ApiToken, AuditLine, Me, NewToken, Passkey, Session, SignInLink, TokenScope};
+pub use calls::{CallDetails, CallLine, CallStatus};
 pub use checkpoints::{Checkpoint, Comparison, NewCheckpoint};
-pub use commands::{OpenCommand, Ran, RunCommand, RunLimits, RunNetwork, StartCommand, StartedCommand};
+pub use commands::{
+    CellCommand, CommandLimits, CommandNetwork, CommandResult, OpenCommand, StartCommand, StartedCommand,
+};
 pub use desktop::{DesktopAction, DesktopState, Gesture, Storage};
-pub use files::{AtPath, Entry, Found, FromTo, Listing, Matched, Version};
+pub use files::{Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, Version};
 pub use health::Health;
 pub use keys::{KeyEntry, KeyScope, NewKey};
 pub use operations::{
-    Change, Done, Operation, OperationDetail, Operations, RestoreTo, Revert, RevertDirection, Reverted, Side,
+    Change, ChangeResult, Operation, OperationDetails, Operations, RestoreRequest, RevertOptions, RevertDirection, Reverted, Side,
 };
 pub use parts::{PartKind, PartRule, PartState, PartStatus, PartsReport};
-pub use problem::{Clash, Problem};
+pub use problem::{ConflictView, Problem};
 pub use runs::{
-    Agent, AgentState, GestureOnRun, GrantLine, GrantList, LocalModelLine, ModelLine, ModelList, ModelTried,
-    Questions, RoleLine, RunCost, RunDetails, RunGesture, RunLine, RunList, RunQuestion, RunState, StartRun,
-    Step, StepKind, StepParts,
+    Agent, AgentState, ControlRun, GrantLine, GrantList, LocalModelLine, ModelLine, ModelList,
+    ModelTestResult, Questions, RoleLine, RunControl, RunCost, RunDetails, RunLine, RunList, RunQuestion,
+    RunState, StartRun, Step, StepDetail, StepKind,
 };
-pub use services::{SearchLine, SearchTried, ServiceList, TelemetryLine};
+pub use services::{SearchLine, SearchTestResult, ServiceList, TelemetryLine};
 pub use signing_in::{
-    CeremonyStart, FinishCeremony, Invitation, Invite, Invited, NewPasskey, Recover, RecoveryCodes,
+    CeremonyStart, CreatedInvitation, FinishCeremony, Invitation, InvitationRequest, NewPasskey,
+    RecoveryCodes, RecoveryLogin,
 };
 pub use socket::{FromClient, FromServer, SentEvent};
 pub use terminals::{NewTerminal, Terminal, TerminalFrame, TerminalKind};
-pub use tools::{ToolLine, ToolServerKind, ToolServerLine, ToolServerState};
+pub use tools::{McpServerKind, McpServerLine, McpServerState, McpToolLine};

@@ -68,7 +68,7 @@ const SCENARIOS: [&str; 12] = [
     "--",
     "--ignored",
     "--nocapture",
-    "killing::scenarios_whose_process_is_killed_after_any_event_go_on_to_the_same_end",
+    "kills::scenarios_whose_process_is_killed_after_any_event_go_on_to_the_same_end",
     "killing::runs_whose_process_is_killed_after_any_event_go_on_and_repeat_nothing",
 ];
 

@@ -7,7 +7,7 @@ use kernel::{Action, Origin, OutsideEdit, RunAction};
 use serde_json::Value;
 use shared_types::payload::run::{AskKind, Reply, RunAsk};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
-use shared_types::wire::{RunCommand, RunLimits, RunNetwork};
+use shared_types::wire::{CellCommand, CommandLimits, CommandNetwork};
 use shared_types::{ContentRef, OpId, Seq, Taint, TaskId};
 
 use super::Job;
@@ -37,11 +37,11 @@ pub(super) fn tool_name(requested: &str) -> String {
 }
 
 /// A shell line as a command for a cell.
-fn shell(line: String, hosts: Vec<String>, seconds: Option<u64>) -> RunCommand {
-    let network = if hosts.is_empty() { RunNetwork::None } else { RunNetwork::Hosts(hosts) };
+fn shell(line: String, hosts: Vec<String>, seconds: Option<u64>) -> CellCommand {
+    let network = if hosts.is_empty() { CommandNetwork::None } else { CommandNetwork::Hosts(hosts) };
     let seconds = seconds.map(|seconds| seconds.clamp(1, MAX_COMMAND_SECONDS));
-    let limits = RunLimits { seconds, ..RunLimits::default() };
-    RunCommand { argv: vec!["bash".into(), "-c".into(), line], network, limits, ..RunCommand::default() }
+    let limits = CommandLimits { seconds, ..CommandLimits::default() };
+    CellCommand { argv: vec!["bash".into(), "-c".into(), line], network, limits, ..CellCommand::default() }
 }
 
 /// A call that needs a result.
@@ -358,7 +358,7 @@ impl Job {
     async fn exec(
         &self,
         call: &Call<'_>,
-        command: RunCommand,
+        command: CellCommand,
         left: Option<Duration>,
     ) -> Result<Seq, PortError> {
         let origin = Origin {

@@ -11,7 +11,7 @@ use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Choices, Envelope, Request};
 use isolation::{Access, Backend, Command, Container, Jail, Mount, Policy, Status};
 use shared_types::OpId;
-use shared_types::wire::{Ran, RunCommand};
+use shared_types::wire::{CellCommand, CommandResult};
 
 use super::figures::{median, milliseconds};
 use super::history::user;
@@ -184,10 +184,11 @@ impl BenchComputer {
         Ok((answer, elapsed))
     }
 
-    fn sh(&self, script: String, dry: bool) -> anyhow::Result<Ran> {
+    fn sh(&self, script: String, dry: bool) -> anyhow::Result<CommandResult> {
         let argv = vec!["/bin/sh".into(), "-c".into(), script];
-        let (answer, _) = self.ask(Request::Run(RunCommand { argv, dry, ..RunCommand::default() }))?;
-        let Answer::Ran(ran) = answer else { bail!("no command ran: {answer:?}") };
+        let (answer, _) =
+            self.ask(Request::RunCommand(CellCommand { argv, dry, ..CellCommand::default() }))?;
+        let Answer::CommandResult(ran) = answer else { bail!("no command ran: {answer:?}") };
         Ok(*ran)
     }
 }

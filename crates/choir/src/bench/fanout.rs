@@ -14,7 +14,7 @@ use hypervisor::assets::{Asset, Assets};
 use hypervisor::identity::{ClientInfo, IdentityStore};
 use hypervisor::server::{ServerConfig, clock};
 use sandbox::machine::{Machine, MachineConfig};
-use shared_types::wire::{DesktopAction, NewToken, Scope};
+use shared_types::wire::{DesktopAction, NewToken, TokenScope};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_tungstenite::tungstenite::Message;
@@ -94,9 +94,9 @@ async fn collect(clients: Vec<Client>, sent: &Sent, events: usize) -> anyhow::Re
 async fn ours(folder: &Path, sockets: usize, events: usize) -> anyhow::Result<Vec<Duration>> {
     let config = MachineConfig::new(ServerConfig::local(0, folder.join("machine")));
     let machine = Machine::start(&config, clock(), &user()?, "Bench", Arc::new(NoAssets), "bench").await?;
-    let (port, desk) = (machine.port(), machine.desk().await?);
+    let (port, open_computer) = (machine.port(), machine.owner_computer().await?);
     let identity = IdentityStore::open(&config.server.data, clock())?;
-    let wish = NewToken { name: "bench".into(), scopes: vec![Scope::Read], days: Some(1) };
+    let wish = NewToken { name: "bench".into(), scopes: vec![TokenScope::Read], days: Some(1) };
     let token =
         identity.make_token(&user()?, &wish, &ClientInfo::default())?.secret.context("a new token")?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -122,7 +122,7 @@ async fn ours(folder: &Path, sockets: usize, events: usize) -> anyhow::Result<Ve
             let envelope = Envelope::new(request);
             mark(&marks);
             if let Answer::Failure(failure) =
-                desk.computer().handle(&envelope, &mut std::io::empty(), &|_, _, _| ())
+                open_computer.computer().handle(&envelope, &mut std::io::empty(), &|_, _, _| ())
             {
                 return Err(failure);
             }

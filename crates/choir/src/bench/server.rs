@@ -11,7 +11,7 @@ use hypervisor::rate_limits::RateLimits;
 use hypervisor::server::{ServerConfig, clock};
 use sandbox::machine::{Machine, MachineConfig};
 use shared_types::UserId;
-use shared_types::wire::{NewToken, Scope};
+use shared_types::wire::{NewToken, TokenScope};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -60,7 +60,11 @@ impl BenchServer {
     }
 
     pub(super) fn token(&self, user: &UserId) -> anyhow::Result<String> {
-        let wish = NewToken { name: "bench".into(), scopes: vec![Scope::Read, Scope::Write], days: Some(1) };
+        let wish = NewToken {
+            name: "bench".into(),
+            scopes: vec![TokenScope::Read, TokenScope::Write],
+            days: Some(1),
+        };
         self.identity.make_token(user, &wish, &ClientInfo::default())?.secret.context("a new token")
     }
 

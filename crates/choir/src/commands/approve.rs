@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use computer::protocol::{Request, RunAnswer, RunRequest};
+use computer::protocol::{Request, RunRequest, RunResponse};
 use sandbox::computer_host::ComputerHost;
 use shared_types::payload::run::{AskKind, Reply, Scope};
 use shared_types::wire::{RunLine, RunQuestion};
@@ -19,7 +19,8 @@ pub(crate) fn run(context: &Context, args: &Approve) -> Result<ExitCode> {
         return grants(context).map(|()| ExitCode::SUCCESS);
     }
     if let Some(grant) = args.revoke.clone() {
-        let revoked = context.change(Request::Runs(RunRequest::Revoke { grant }), &mut std::io::empty())?;
+        let revoked =
+            context.change(Request::AgentRuns(RunRequest::Revoke { grant }), &mut std::io::empty())?;
         done(context.style, "revoked", &revoked);
         return Ok(ExitCode::SUCCESS);
     }
@@ -37,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &Approve) -> Result<ExitCode> {
 pub(crate) fn watched(context: &Context, act: impl FnOnce(&Context) -> Result<RunLine>) -> Result<ExitCode> {
     let bar = ProgressReport::new(context.style);
     let tell = |phase: &str, done, total| bar.update(phase, done, total);
-    let host = ComputerHost::unless_held(&context.place()?, &context.minds()?, &tell)?;
+    let host = ComputerHost::open_unless_held(&context.place()?, &context.minds()?, &tell)?;
     drop(bar);
     let ended = act(context).and_then(|run| follow_run(context, &run, FollowMode::AllSteps, host.is_some()));
     if let Some(host) = host {
@@ -59,7 +60,7 @@ fn reply(args: &Approve) -> Option<Reply> {
 }
 
 fn list(context: &Context) -> Result<()> {
-    let RunAnswer::Questions(open) = context.about_runs(RunRequest::Questions)? else {
+    let RunResponse::Questions(open) = context.about_runs(RunRequest::Questions)? else {
         return Err(unexpected_answer());
     };
     if context.style.is_json() {
@@ -75,7 +76,7 @@ fn list(context: &Context) -> Result<()> {
 
 /// Prints a question with everything needed to answer it.
 pub(crate) fn show(style: Style, question: &RunQuestion) {
-    let id = short(question.ask);
+    let id = short(question.id);
     let who = format!("{} in run {}", safe(&question.role), short(question.run));
     match &question.about {
         AskKind::Approval { tool, title, why, is_final, pattern, .. } => {
@@ -157,7 +158,7 @@ fn coloured(style: Style, text: &str) -> String {
 }
 
 fn grants(context: &Context) -> Result<()> {
-    let RunAnswer::Grants(list) = context.about_runs(RunRequest::Grants)? else {
+    let RunResponse::Grants(list) = context.about_runs(RunRequest::Grants)? else {
         return Err(unexpected_answer());
     };
     if context.style.is_json() {

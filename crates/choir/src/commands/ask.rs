@@ -18,8 +18,8 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
     let place = context.place()?;
     let attached = args.attach.iter().map(|path| place.path(path)).collect::<Result<_>>()?;
     let start = StartRun {
-        command: ids::command(),
-        run: ids::run(),
+        command: ids::new_command(),
+        run: ids::new_run(),
         objective: args.objective.join(" "),
         attached,
         model: args.model.clone(),
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
     };
     let (bar, minds) = (ProgressReport::new(context.style), context.minds()?);
     let host =
-        ComputerHost::unless_held(&place, &minds, &|phase, done, total| bar.update(phase, done, total))?;
+        ComputerHost::open_unless_held(&place, &minds, &|phase, done, total| bar.update(phase, done, total))?;
     drop(bar);
     let ended = services::announce_model(context, &minds, args.model.as_deref())
         .and_then(|()| follow(context, start, args.watch, host.is_some()));

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::Context;
 use crate::cli::Doctor;
 use crate::render::{Style, done, json, line, safe, size};
-use computer::config::{Config, Shown};
+use computer::config::{Config, SettingLine};
 use computer::paths::ComputerPaths;
 use computer::protocol::{Answer, Envelope, Request};
 use computer::socket;
@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
             match Config::load(&place.state) {
                 Ok(config) => {
                     findings.extend(cells(&config, &place.state));
-                    settings = config.shown;
+                    settings = config.settings;
                 }
                 Err(e) => findings.push(bad("configuration", format!("{e:#}"))),
             }
@@ -182,7 +182,7 @@ fn computer(place: &ComputerPaths) -> Vec<Finding> {
 }
 
 /// Checks the settings of `choir up`.
-fn server() -> (Finding, Vec<Shown>) {
+fn server() -> (Finding, Vec<SettingLine>) {
     let data = match data_folder(std::env::var_os("CHOIR_DATA").map(Into::into)) {
         Ok(data) => data,
         Err(e) => return (ok("server", e.message), Vec::new()),

@@ -11,7 +11,7 @@ use super::{Context, moment, status};
 use crate::cli::{Export, Import};
 use crate::render::{ProgressReport, count, done, json, line, safe, size};
 use archive::{self, Archive, Limits, Manifest};
-use computer::error::{ComputerError, ErrorCode, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, from_anyhow};
 use computer::ids;
 use computer::protocol::Request;
 use computer::socket;
@@ -19,7 +19,7 @@ use computer::socket;
 pub(crate) fn export(context: &Context, args: &Export) -> Result<()> {
     // Outside edits belong to the current state.
     if args.at.is_none() {
-        match context.ask(Request::Status, &mut std::io::empty()).map_err(|e| of_anyhow(&e)) {
+        match context.ask(Request::Status, &mut std::io::empty()).map_err(|e| from_anyhow(&e)) {
             Ok(_) => {}
             // A read-only disk has no new edits, and its log can still be exported.
             Err(failure) if failure.code == ErrorCode::ReadOnly => {}
@@ -77,7 +77,7 @@ fn report(context: &Context, file: &Path, manifest: &Manifest) {
 }
 
 fn refused(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    let failure = of_anyhow(&anyhow::Error::new(error));
+    let failure = from_anyhow(&anyhow::Error::new(error));
     let code = if failure.code == ErrorCode::Failed { ErrorCode::Refused } else { failure.code };
     ComputerError { code, ..failure }.into()
 }

@@ -10,7 +10,7 @@ use kernel::Base;
 use super::Context;
 use crate::cli::{Mv, Rm, Write};
 use crate::render::done;
-use computer::error::{ComputerError, ErrorCode, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, from_anyhow};
 use computer::protocol::Request;
 
 pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
@@ -39,7 +39,7 @@ pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
     };
     let shown = path.clone();
     let answer = context.change(Request::Write { path, mode, base }, &mut body).map_err(|error| {
-        let stale = of_anyhow(&error).code == ErrorCode::Conflict && base == Base::Absent;
+        let stale = from_anyhow(&error).code == ErrorCode::Conflict && base == Base::Absent;
         let taken = || ComputerError::new(ErrorCode::Conflict, format!("{shown} already exists"));
         if stale { taken().into() } else { error }
     })?;

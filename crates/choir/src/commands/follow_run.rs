@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
+use computer::client;
 use computer::paths::ComputerPaths;
 use computer::protocol::{Request, RunRequest, RunUpdate};
-use computer::session;
 use indicatif::ProgressBar;
 use shared_types::payload::run::{AskKind, Reply, Scope};
-use shared_types::wire::{RunGesture, RunLine, RunQuestion, RunState, Step, StepKind};
+use shared_types::wire::{RunControl, RunLine, RunQuestion, RunState, Step, StepKind};
 use shared_types::{AskId, RunId, Seq, TaskId};
 
 use super::Context;
 use super::approve::show;
-use super::runs::{cost, details, ending, gesture_on, print_step, role, short, word};
+use super::runs::{control_run, cost, details, ending, print_step, role, short, word};
 use crate::render::{Style, json, line, safe};
 
 const PAUSED: u8 = 11;
@@ -60,7 +60,7 @@ pub(crate) fn follow_run(
     let mut view = RunView::new(context, run.run, mode);
     loop {
         let after = view.seen;
-        let now = session::follow(&place, run.run, after, &mut |heard| view.hear(heard))?;
+        let now = client::follow(&place, run.run, after, &mut |heard| view.hear(heard))?;
         view.end_line();
         if now.state != RunState::Waiting || !can_ask {
             print_end(context, &now)?;
@@ -79,13 +79,14 @@ pub(crate) fn follow_run(
 /// Ctrl-C pauses a run that is hosted here. A run in another process continues; only the watching ends.
 fn at_interrupt(place: &ComputerPaths, run: RunId, hosted: bool, asking: &Arc<AtomicBool>) -> Result<()> {
     let (place, asking) = (place.clone(), Arc::clone(asking));
-    session::at_first_signal(move || {
+    client::on_first_signal(move || {
         if !hosted {
             eprintln!("\nthe run continues: choir runs {} --watch", short(run));
             std::process::exit(INTERRUPTED);
         }
-        let request = RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Pause };
-        let paused = session::ask(&place, Request::Runs(request), &mut std::io::empty(), &|_, _, _| ());
+        let request = RunRequest::Control { run: run.to_string(), control: RunControl::Pause };
+        let paused =
+            client::request(&place, Request::AgentRuns(request), &mut std::io::empty(), &|_, _, _| ());
         // Following the run notices the pause by itself, but not while it waits for a typed answer.
         if paused.is_err() || asking.load(Ordering::Relaxed) {
             eprintln!("\npaused: choir runs resume {} --watch", short(run));
@@ -141,8 +142,8 @@ impl<'a> RunView<'a> {
     fn hear(&mut self, heard: RunUpdate) {
         match heard {
             RunUpdate::Step(step) => self.step(*step),
-            RunUpdate::Said { task, text } if self.live => self.words(task, &text),
-            RunUpdate::Said { .. } => {}
+            RunUpdate::StreamedText { task, text } if self.live => self.words(task, &text),
+            RunUpdate::StreamedText { .. } => {}
         }
     }
 
@@ -181,7 +182,7 @@ impl<'a> RunView<'a> {
     fn show_outgoing(&mut self) {
         let Ok(known) = details(self.context, &self.run.to_string()) else { return };
         for question in known.questions.iter().filter(|question| !question.about.needs_answer()) {
-            if self.printed_outgoing.insert(question.ask) {
+            if self.printed_outgoing.insert(question.id) {
                 show(self.context.style, question);
             }
         }
@@ -218,10 +219,8 @@ impl<'a> RunView<'a> {
         if !self.roles.contains_key(&task)
             && let Ok(known) = details(self.context, &self.run.to_string())
         {
-            let all = known
-                .agents
-                .iter()
-                .map(|agent| (agent.task, role(&known.agents, Some(agent.task)).to_owned()));
+            let all =
+                known.agents.iter().map(|agent| (agent.id, role(&known.agents, Some(agent.id)).to_owned()));
             self.roles.extend(all);
         }
         self.roles.get(&task).cloned().unwrap_or_default()
@@ -278,8 +277,8 @@ fn ask(context: &Context, run: RunId) -> Result<bool> {
     for question in open.into_iter().filter(|question| question.about.needs_answer()) {
         show(context.style, &question);
         let Some(reply) = read_reply(context.style, &question)? else { return Ok(false) };
-        let answer = RunGesture::Answer { ask: question.ask, reply };
-        gesture_on(context, &run.to_string(), answer)?;
+        let answer = RunControl::Answer { ask: question.id, reply };
+        control_run(context, &run.to_string(), answer)?;
     }
     Ok(true)
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use ::models::{AuthScheme, ProviderKind};
 use agent_host::agent_services::AgentServices;
 use anyhow::{Context as _, Result};
-use computer::error::{ComputerError, ErrorCode, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, from_anyhow};
 use hypervisor::identity::{ClientInfo, IdentityStore, User};
 use hypervisor::server::clock;
 use hypervisor::vault::next_from_environment;
@@ -128,7 +128,7 @@ fn failure(error: VaultError) -> anyhow::Error {
         VaultError::Corrupt { .. } => ErrorCode::Damaged,
         VaultError::Store(_) | VaultError::Identity(_) => return error.into(),
     };
-    ComputerError { code, ..of_anyhow(&error.into()) }.into()
+    ComputerError { code, ..from_anyhow(&error.into()) }.into()
 }
 
 /// Lists the keys, and then fails if the master key does not open them.

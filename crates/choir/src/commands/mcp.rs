@@ -10,7 +10,7 @@ use computer::config::Config;
 use computer::error::{ComputerError, ErrorCode};
 use computer::paths::ComputerPaths;
 use shared_types::UserId;
-use shared_types::wire::{ToolLine, ToolServerLine, ToolServerState};
+use shared_types::wire::{McpServerLine, McpServerState, McpToolLine};
 
 use super::{Context, services};
 use crate::cli::Mcp;
@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
             show(context.style, server, args.name.is_some());
         }
     }
-    match lines.iter().find_map(|server| server.trouble.as_ref().filter(|_| args.name.is_some())) {
+    match lines.iter().find_map(|server| server.problem.as_ref().filter(|_| args.name.is_some())) {
         Some(problem) => {
             Err(ComputerError::new(ErrorCode::Failed, format!("it does not answer: {problem}")).into())
         }
@@ -56,7 +56,7 @@ fn chosen(minds: AgentServices, name: Option<&str>) -> Result<AgentServices> {
 }
 
 /// Starts the servers in cells of this process, independent of the process that holds the computer.
-fn reached(context: &Context, minds: &AgentServices) -> Result<Vec<ToolServerLine>> {
+fn reached(context: &Context, minds: &AgentServices) -> Result<Vec<McpServerLine>> {
     let scratch = tempfile::tempdir()?;
     let launch = cells(context, minds, scratch.path())?;
     // The computer's own cache of tool lists is not touched.
@@ -82,19 +82,19 @@ pub(super) fn cells(context: &Context, minds: &AgentServices, scratch: &Path) ->
     Ok(McpServerCells::new(cells, backend, &place, owner, folders, &minds.rules))
 }
 
-fn show(style: Style, server: &ToolServerLine, in_full: bool) {
-    let state = match (server.state, &server.trouble) {
-        (ToolServerState::Up | ToolServerState::Idle, _) => render::count(server.tools.len() as u64, "tool"),
-        (ToolServerState::Down, problem) => {
+fn show(style: Style, server: &McpServerLine, in_full: bool) {
+    let state = match (server.state, &server.problem) {
+        (McpServerState::Up | McpServerState::Idle, _) => render::count(server.tools.len() as u64, "tool"),
+        (McpServerState::Down, problem) => {
             format!("does not answer: {}", safe(problem.as_deref().unwrap_or("no reason given")))
         }
     };
-    line(&format!("{} {state} {}", style.bold(&server.name), style.dim(&safe(&server.way))));
+    line(&format!("{} {state} {}", style.bold(&server.name), style.dim(&safe(&server.target))));
     line(&format!("  for: {}", server.roles.join(", ")));
     server.tools.iter().for_each(|tool| line(&tool_line(style, tool, in_full)));
 }
 
-fn tool_line(style: Style, tool: &ToolLine, in_full: bool) -> String {
+fn tool_line(style: Style, tool: &McpToolLine, in_full: bool) -> String {
     let may = if tool.reads_only { "only reads" } else { "asks first" };
     let words = if in_full { format!("\n      {}", safe(&tool.description)) } else { String::new() };
     format!("  {:<40} {}{}", safe(&tool.name), style.dim(may), style.dim(&words))

@@ -44,7 +44,7 @@ fn list(context: &Context) -> Result<()> {
             render::json(&model);
             continue;
         }
-        let state = model.obstacle.unwrap_or_else(|| "ready".into());
+        let state = model.problem.unwrap_or_else(|| "ready".into());
         let name = context.style.bold(&format!("{:<16}", safe(&model.name)));
         line(&format!("{name} {:<12} {}", safe(&model.provider), context.style.dim(&safe(&state))));
     }

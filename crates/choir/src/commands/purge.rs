@@ -23,7 +23,7 @@ pub(crate) fn run(context: &Context, args: &Purge) -> Result<()> {
         done(context.style, "purged", &answer);
     }
     if args.orphans {
-        let answer = context.change(Request::Collect, &mut std::io::empty())?;
+        let answer = context.change(Request::CollectGarbage, &mut std::io::empty())?;
         done(context.style, "collected", &answer);
     }
     Ok(())

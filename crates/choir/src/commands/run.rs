@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use isolation::Stream;
 use shared_types::payload::tool::{StopReason, ToolStatus};
-use shared_types::wire::{Ran, RunCommand, RunLimits, RunNetwork};
+use shared_types::wire::{CellCommand, CommandLimits, CommandNetwork, CommandResult};
 
 use super::Context;
 use crate::cli::Run;
 use crate::render::{ProgressReport, changes, count, json, line, safe, short};
+use computer::client;
 use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Answer, Request};
-use computer::session;
 
 /// The exit code that `timeout` uses for a command that it ended.
 const ENDED: u8 = 124;
@@ -23,17 +23,17 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
     let request = match (&args.accept, &args.discard) {
         (Some(call), _) => Request::Accept { call: call.clone() },
         (None, Some(call)) => Request::Discard { call: call.clone() },
-        (None, None) => Request::Run(command(context, args)?),
+        (None, None) => Request::RunCommand(command(context, args)?),
     };
     let mut body: Box<dyn Read> = if args.stdin { Box::new(stdin()) } else { Box::new(std::io::empty()) };
     let bar = ProgressReport::new(context.style);
     let mut tell = |from, bytes: &[u8]| write_output(context, from, bytes);
     let progress = |phase: &str, done, total| bar.update(phase, done, total);
-    let ran = match session::ask_aloud(&place, request, &mut body, &progress, &mut tell)? {
-        Answer::Ran(ran) => *ran,
+    let ran = match client::request_with_output(&place, request, &mut body, &progress, &mut tell)? {
+        Answer::CommandResult(ran) => *ran,
         Answer::Done(_)
-        | Answer::Runs(_)
-        | Answer::Heard(_)
+        | Answer::AgentRuns(_)
+        | Answer::RunUpdate(_)
         | Answer::Status(_)
         | Answer::Parts(_)
         | Answer::Progress { .. }
@@ -50,25 +50,25 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
     Ok(code(&ran))
 }
 
-fn command(context: &Context, args: &Run) -> Result<RunCommand> {
+fn command(context: &Context, args: &Run) -> Result<CellCommand> {
     let place = context.place()?;
     let here = std::env::current_dir().ok();
     let inside = here.filter(|here| here.starts_with(&place.workspace) && *here != place.workspace);
     let folder = inside.map(|here| place.path(&here)).transpose()?;
     let network = match args.net.as_slice() {
-        [] => RunNetwork::None,
-        [one] if one == "open" => RunNetwork::Open,
-        [one] if one == "none" => RunNetwork::None,
-        hosts => RunNetwork::Hosts(hosts.to_vec()),
+        [] => CommandNetwork::None,
+        [one] if one == "open" => CommandNetwork::Open,
+        [one] if one == "none" => CommandNetwork::None,
+        hosts => CommandNetwork::Hosts(hosts.to_vec()),
     };
-    let limits = RunLimits {
+    let limits = CommandLimits {
         memory: args.mem,
         processes: args.processes,
         seconds: args.time,
         disk: args.disk,
-        ..RunLimits::default()
+        ..CommandLimits::default()
     };
-    Ok(RunCommand { argv: args.command.clone(), folder, dry: args.dry, network, limits })
+    Ok(CellCommand { argv: args.command.clone(), folder, dry: args.dry, network, limits })
 }
 
 /// Passes the command's output on, or prints it as a line of JSON.
@@ -85,7 +85,7 @@ fn write_output(context: &Context, from: Stream, bytes: &[u8]) {
     };
 }
 
-fn report(context: &Context, ran: &Ran) {
+fn report(context: &Context, ran: &CommandResult) {
     let style = context.style;
     let id = short(&ran.op);
     let many = count(ran.done.total, "change");
@@ -134,7 +134,7 @@ fn reason(why: StopReason) -> &'static str {
 }
 
 /// The command's own exit code.
-fn code(ran: &Ran) -> ExitCode {
+fn code(ran: &CommandResult) -> ExitCode {
     match &ran.status {
         None | Some(ToolStatus::Discarded) => ExitCode::SUCCESS,
         Some(ToolStatus::Exited { code }) => ExitCode::from(u8::try_from(*code).unwrap_or(1)),

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use computer::client;
 use computer::error::{ComputerError, ErrorCode};
-use computer::protocol::{Request, RunAnswer, RunRequest};
-use computer::session;
+use computer::protocol::{Request, RunRequest, RunResponse};
 use shared_types::wire::{
-    Agent, AgentState, RunCost, RunDetails, RunGesture, RunLine, RunState, Step, StepParts,
+    Agent, AgentState, RunControl, RunCost, RunDetails, RunLine, RunState, Step, StepDetail,
 };
 use shared_types::{Seq, TaskId};
 
@@ -28,8 +28,8 @@ pub(crate) fn run(context: &Context, args: Runs) -> Result<ExitCode> {
     match (run, step) {
         (None, _) => list(context, before)?,
         (Some(run), Some(seq)) => {
-            let request = RunRequest::Parts { run: run.clone(), seq };
-            let RunAnswer::Parts(mut parts) = context.about_runs(request)? else {
+            let request = RunRequest::StepDetail { run: run.clone(), seq };
+            let RunResponse::StepDetail(mut parts) = context.about_runs(request)? else {
                 return Err(unexpected_answer());
             };
             let id = details(context, &run)?.line.run;
@@ -46,24 +46,24 @@ pub(crate) fn run(context: &Context, args: Runs) -> Result<ExitCode> {
 }
 
 fn act(context: &Context, action: RunsAction) -> Result<ExitCode> {
-    let (run, gesture, verb) = match action {
-        RunsAction::Stop { run } => (run, RunGesture::Stop, "stopped"),
-        RunsAction::Pause { run, take_over: false } => (run, RunGesture::Pause, "paused"),
-        RunsAction::Pause { run, take_over: true } => (run, RunGesture::TakeOver, "taken over"),
+    let (run, control, verb) = match action {
+        RunsAction::Stop { run } => (run, RunControl::Stop, "stopped"),
+        RunsAction::Pause { run, take_over: false } => (run, RunControl::Pause, "paused"),
+        RunsAction::Pause { run, take_over: true } => (run, RunControl::TakeOver, "taken over"),
         RunsAction::Resume { run, budget, watch } => {
-            let resume = RunGesture::Resume { budget };
+            let resume = RunControl::Resume { budget };
             if watch {
-                return watched(context, |context| gesture_on(context, &run, resume));
+                return watched(context, |context| control_run(context, &run, resume));
             }
             (run, resume, "resumed")
         }
         RunsAction::Steer { run, words, task } => {
             let task = task.map(|task| agent(context, &run, &task)).transpose()?;
-            (run, RunGesture::Steer { task, words: words.join(" ") }, "told")
+            (run, RunControl::Steer { task, words: words.join(" ") }, "told")
         }
         RunsAction::Trust { run, task } => {
             let task = agent(context, &run, &task)?;
-            (run, RunGesture::Trust { task }, "trusted")
+            (run, RunControl::Trust { task }, "trusted")
         }
         RunsAction::Undo(args) => return revert(context, &args, RevertKind::Undo),
         RunsAction::Redo(args) => return revert(context, &args, RevertKind::Redo),
@@ -73,7 +73,7 @@ fn act(context: &Context, action: RunsAction) -> Result<ExitCode> {
             return watched(context, |context| Ok(details(context, &of.run)?.line));
         }
     };
-    let line = gesture_on(context, &run, gesture)?;
+    let line = control_run(context, &run, control)?;
     print_change(context, verb, &line)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -96,29 +96,29 @@ fn revert(context: &Context, args: &RevertRun, kind: RevertKind) -> Result<ExitC
         (RevertKind::Retry(step), true) => (RunRequest::Retry { run, step, choices, preview }, "go back"),
         (RevertKind::Retry(step), false) => (RunRequest::Retry { run, step, choices, preview }, "went back"),
     };
-    let answer = context.change(Request::Runs(request), &mut std::io::empty())?;
+    let answer = context.change(Request::AgentRuns(request), &mut std::io::empty())?;
     done(context.style, verb, &answer);
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn gesture_on(context: &Context, run: &str, gesture: RunGesture) -> Result<RunLine> {
-    line_of(context.about_runs(RunRequest::Gesture { run: run.to_owned(), gesture })?)
+pub(crate) fn control_run(context: &Context, run: &str, control: RunControl) -> Result<RunLine> {
+    line_of(context.about_runs(RunRequest::Control { run: run.to_owned(), control })?)
 }
 
 pub(crate) fn details(context: &Context, run: &str) -> Result<RunDetails> {
     let answer = context.about_runs(RunRequest::Show { run: run.to_owned() })?;
-    if let RunAnswer::Details(details) = answer { Ok(*details) } else { Err(unexpected_answer()) }
+    if let RunResponse::Details(details) = answer { Ok(*details) } else { Err(unexpected_answer()) }
 }
 
 /// An agent of a run, by a part of its id.
 fn agent(context: &Context, run: &str, text: &str) -> Result<TaskId> {
     let agents = details(context, run)?.agents;
     let fits = |agent: &&Agent| {
-        let id = agent.task.to_string();
+        let id = agent.id.to_string();
         text.len() >= 4 && (id.starts_with(text) || id.ends_with(text))
     };
     match agents.iter().filter(fits).collect::<Vec<_>>().as_slice() {
-        [agent] => Ok(agent.task),
+        [agent] => Ok(agent.id),
         [] => Err(ComputerError::new(
             ErrorCode::NoTask,
             format!("no agent of this run matches {text}; list them with: choir runs {run}"),
@@ -132,8 +132,8 @@ fn agent(context: &Context, run: &str, text: &str) -> Result<TaskId> {
     }
 }
 
-pub(crate) fn line_of(answer: RunAnswer) -> Result<RunLine> {
-    if let RunAnswer::Line(line) = answer { Ok(line) } else { Err(unexpected_answer()) }
+pub(crate) fn line_of(answer: RunResponse) -> Result<RunLine> {
+    if let RunResponse::Line(line) = answer { Ok(line) } else { Err(unexpected_answer()) }
 }
 
 pub(crate) fn unexpected_answer() -> anyhow::Error {
@@ -155,7 +155,7 @@ pub(crate) fn print_change(context: &Context, verb: &str, run: &RunLine) -> Resu
     let style = context.style;
     let id = short(run.run);
     line(&format!("{} {} {}", style.bold(verb), id, style.dim(&format!("({})", word(run.state)))));
-    let idle = run.state == RunState::Running && !session::is_held(&context.place()?)?;
+    let idle = run.state == RunState::Running && !client::is_held(&context.place()?)?;
     if idle {
         line(
             &style
@@ -166,7 +166,7 @@ pub(crate) fn print_change(context: &Context, verb: &str, run: &RunLine) -> Resu
 }
 
 fn list(context: &Context, before: Option<shared_types::Seq>) -> Result<()> {
-    let RunAnswer::List(list) = context.about_runs(RunRequest::List { before })? else {
+    let RunResponse::List(list) = context.about_runs(RunRequest::List { before })? else {
         return Err(unexpected_answer());
     };
     if context.style.is_json() {
@@ -221,7 +221,7 @@ fn colour(state: RunState) -> &'static str {
 
 /// The cost as text.
 pub(crate) fn cost(cost: &RunCost) -> String {
-    let mut words = vec![count(cost.steps, "turn"), count(cost.tokens, "token")];
+    let mut words = vec![count(cost.turns, "turn"), count(cost.tokens, "token")];
     if cost.micros > 0 || cost.unpriced == 0 {
         words.push(format!("${}.{:04}", cost.micros / 1_000_000, cost.micros % 1_000_000 / 100));
     }
@@ -234,7 +234,7 @@ pub(crate) fn cost(cost: &RunCost) -> String {
 fn show(context: &Context, run: &str, before: Option<shared_types::Seq>) -> Result<()> {
     if let Some(before) = before {
         let request = RunRequest::Steps { run: run.to_owned(), before: Some(before) };
-        let RunAnswer::Steps(steps) = context.about_runs(request)? else { return Err(unexpected_answer()) };
+        let RunResponse::Steps(steps) = context.about_runs(request)? else { return Err(unexpected_answer()) };
         steps.iter().for_each(|step| print_step(context.style, step, ""));
         return Ok(());
     }
@@ -275,7 +275,7 @@ pub(crate) fn ending(style: Style, details: &RunDetails) {
 }
 
 pub(crate) fn role(agents: &[Agent], task: Option<TaskId>) -> &str {
-    agents.iter().find(|agent| Some(agent.task) == task).map_or("", |agent| agent.role.as_str())
+    agents.iter().find(|agent| Some(agent.id) == task).map_or("", |agent| agent.role.as_str())
 }
 
 fn tree(style: Style, agents: &[Agent], parent: Option<TaskId>, depth: usize) {
@@ -286,10 +286,10 @@ fn tree(style: Style, agents: &[Agent], parent: Option<TaskId>, depth: usize) {
             AgentState::Failed => "31",
             AgentState::Cancelled => "2",
         };
-        let id = style.dim(&short(agent.task));
+        let id = style.dim(&short(agent.id));
         let (role, doing) = (style.bold(&safe(&agent.role)), style.paint(code, &safe(&agent.doing)));
         line(&format!("{}{id} {role} {doing}: {}", "  ".repeat(depth), safe(&agent.title)));
-        tree(style, agents, Some(agent.task), depth + 1);
+        tree(style, agents, Some(agent.id), depth + 1);
     }
 }
 
@@ -312,7 +312,7 @@ pub(crate) fn print_step(style: Style, step: &Step, role: &str) {
     line(&format!("{seq} {who} {label}{end}"));
 }
 
-fn print_parts(context: &Context, parts: &StepParts) {
+fn print_parts(context: &Context, parts: &StepDetail) {
     if context.style.is_json() {
         return json(parts);
     }

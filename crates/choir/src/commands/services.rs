@@ -8,7 +8,7 @@ use ::models::Catalog;
 use agent_host::agent_services::{AgentServices, LocalServices};
 use agent_host::web::PublicPages;
 use anyhow::Result;
-use computer::protocol::{RunAnswer, RunRequest};
+use computer::protocol::{RunRequest, RunResponse};
 use sandbox::startup::{CommandLineSettings, data_folder, machine_config};
 use shared_types::UserId;
 use shared_types::wire::LocalModelLine;
@@ -38,7 +38,7 @@ pub(super) fn of_this_machine() -> Result<AgentServices> {
         return Ok(minds);
     }
     let (vault, owner) = keys::open_in(&data)?;
-    Ok(minds.with_keys(sandbox::keys_of_one(&vault, owner.id)))
+    Ok(minds.with_keys(sandbox::keys_of_user(&vault, owner.id)))
 }
 
 /// The local model and the web.
@@ -70,7 +70,7 @@ pub(super) fn announce_model(context: &Context, minds: &AgentServices, wanted: O
 
 /// The model that the computer's settings choose for the conductor.
 fn conductor_model(context: &Context) -> Result<Option<String>> {
-    let RunAnswer::Model(model) = context.about_runs(RunRequest::Model)? else {
+    let RunResponse::Model(model) = context.about_runs(RunRequest::Model)? else {
         return Err(unexpected_answer());
     };
     Ok(model)

@@ -13,7 +13,7 @@ use shared_types::{RootHash, Seq};
 
 use super::Context;
 use crate::render::{ProgressReport, count, json, line, safe};
-use computer::error::{ComputerError, ErrorCode, of_anyhow};
+use computer::error::{ComputerError, ErrorCode, from_anyhow};
 use computer::paths::ComputerPaths;
 use computer::protocol::Request;
 
@@ -40,7 +40,7 @@ impl Check {
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;
     // Record outside edits and finish projections first. A log that is too damaged for that is read as it is.
-    let settled = context.ask(Request::Status, &mut std::io::empty()).map_err(|e| of_anyhow(&e));
+    let settled = context.ask(Request::Status, &mut std::io::empty()).map_err(|e| from_anyhow(&e));
     let log = context.reading()?;
     let bar = ProgressReport::new(context.style);
     let (view, mut checks) = replay(&log, &bar);

@@ -4,12 +4,12 @@ use anyhow::Result;
 
 use super::Context;
 use crate::render::{count, json, line, safe};
-use computer::session;
+use computer::client;
 use sandbox::computer_host::{ComputerHost, Notice};
 
 pub(crate) fn run(context: &Context) -> Result<()> {
     let place = context.place()?;
-    let computer = session::take(&place)?;
+    let computer = client::open_exclusive(&place)?;
     let style = context.style;
     let shown = safe(&place.workspace.display().to_string());
     ComputerHost::open(computer, &context.minds()?)?.watch(&|notice| {

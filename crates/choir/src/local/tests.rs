@@ -130,7 +130,7 @@ async fn a_declined_download_stays_declined_in_every_process_until_it_is_fetched
     for each in [first, local()] {
         let line = each.line();
         assert_eq!((each.status(), line.declined, line.ready), (LocalModelStatus::Declined, true, false));
-        assert!(line.obstacle.unwrap().contains("choir models fetch"));
+        assert!(line.problem.unwrap().contains("choir models fetch"));
     }
     let asked = local();
     asked.fetch();

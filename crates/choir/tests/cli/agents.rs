@@ -93,7 +93,7 @@ fn misuse_is_named_and_changes_nothing() {
         (&["approve", "abcd1234"], 4, "not open"),
         (&["approve", "--once"], 4, "nothing waits"),
         (&["approve", "abcd1234", "--run", "--always"], 2, "cannot be used"),
-        (&["approve", "--revoke", "abcd1234"], 4, "no permission"),
+        (&["approve", "--revoke", "abcd1234"], 4, "no grant"),
     ] {
         let ran = computer.run(args).exits(code);
         assert!(ran.err.contains(words), "{args:?}: {}", ran.err);

@@ -235,7 +235,7 @@ fn purge_drops_bytes_for_good_and_the_chain_still_verifies() {
     computer.ok(&["purge", "secret", "--reason", "pasted by mistake"]).says("1 of 1");
     computer.run(&["cat", "secret", "--at", "2"]).exits(4).says("purged");
     computer.run(&["undo", "@3"]).exits(5).says("purged");
-    computer.ok(&["purge", "--orphans"]).says("unnamed contents dropped");
+    computer.ok(&["purge", "--orphans"]).says("unreferenced contents deleted");
     for entry in fs::read_dir(computer.path(".choir")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {

@@ -1,4 +1,4 @@
-//! Files that an agent may not read without being asked: its commands find their names, and cannot open them.
+//! Guarded files, which an agent may not read without approval: its commands see their names but cannot open them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -15,38 +15,38 @@ use shared_types::FilePath;
 
 use crate::paths::STATE;
 
-/// A folder that was changed so shortly before it was read may be changed again and look the same: stamps are as coarse as
-/// the clock of the file system.
-const SETTLED: Duration = Duration::from_secs(3);
+/// Timestamps have the resolution of the file system's clock, so a folder that changed less than this long ago may
+/// change again without a new timestamp.
+const MIN_STAMP_AGE: Duration = Duration::from_secs(3);
 
-/// File systems that stamp a folder whenever anything comes to it or goes: ext, XFS, btrfs, F2FS, bcachefs, ZFS, tmpfs and
-/// overlays of them. Of others, as of those of other machines, nothing is remembered.
-const STAMPING: [u64; 8] =
+/// File systems that update the timestamp of a folder whenever an entry is added or removed: ext, XFS, btrfs, F2FS,
+/// bcachefs, ZFS, tmpfs and overlays of them. On others, such as network file systems, nothing is cached.
+const RELIABLE_FILE_SYSTEMS: [u64; 8] =
     [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, 0x0102_1994, 0x794c_7630];
 
-/// The files of a workspace that not every agent may read. Those that the log ignores are on disk only, so it is the disk
-/// that is looked at; a folder that is as it was the last time is not read again.
+/// The files of a workspace that not every agent may read. Ignored files are on disk only, so this reads the disk; a
+/// folder that has not changed is not read again.
 #[derive(Debug)]
 pub struct GuardedFiles {
     workspace: PathBuf,
-    known: Mutex<HashMap<PathBuf, Folder>>,
+    known: Mutex<HashMap<PathBuf, FolderCache>>,
 }
 
-/// What is directly in a folder.
+/// The entries of a folder.
 #[derive(Debug, Default)]
-struct Folder {
-    /// As it was when it was read, unless it may have changed unseen since then.
-    stamp: Option<Stamp>,
+struct FolderCache {
+    /// Its identity when it was read; absent if it may have changed unnoticed since then.
+    identity: Option<FileIdentity>,
     below: Vec<OsString>,
     guarded: Vec<OsString>,
-    /// Links whose names are guarded: no agent may read through them without asking.
+    /// Links whose names are guarded: no agent may read through them without approval.
     links: Vec<OsString>,
 }
 
-/// What tells a file or folder from another that stands in its place later: its device, its number, and when it was last
-/// changed, since numbers are used again.
+/// Distinguishes a file or folder from a later one at the same path: its device, its inode number, and when it last
+/// changed, because inode numbers are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct FileIdentity {
     device: (u32, u32),
     number: u64,
     changed: (i64, u32),
@@ -57,18 +57,18 @@ impl GuardedFiles {
         Self { workspace: workspace.to_owned(), known: Mutex::default() }
     }
 
-    /// All files that are out of an agent's read_policy, relative to the workspace.
-    pub fn out_of_sight(&self, read_policy: &ReadPolicy) -> io::Result<BTreeSet<PathBuf>> {
+    /// All files that an agent may not read, relative to the workspace.
+    pub fn unreadable_files(&self, read_policy: &ReadPolicy) -> io::Result<BTreeSet<PathBuf>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *known);
-        let device = self.stamping_device()?;
+        let device = self.reliable_device()?;
         let (mut found, mut folders) = (BTreeSet::new(), vec![PathBuf::new()]);
-        // A path that no rule can judge is not shown.
-        let is_out = |path: &PathBuf| !named(path).is_some_and(|path| read_policy.may_read(&path));
+        // A path to which no rule can be applied is unreadable.
+        let is_out = |path: &PathBuf| !path_for_rules(path).is_some_and(|path| read_policy.may_read(&path));
         while let Some(path) = folders.pop() {
             let folder = match self.folder(&path, before.remove(&path), device, read_policy) {
                 Ok(folder) => folder,
-                // Another program may remove it at any time.
+                // Another program may have removed it.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => return Err(io::Error::new(e.kind(), format!("{}: {e}", path.display()))),
             };
@@ -76,16 +76,16 @@ impl GuardedFiles {
             folders.extend(folder.below.iter().map(inside));
             found.extend(folder.guarded.iter().map(inside).filter(is_out));
             let links = folder.links.iter().map(inside).filter(is_out);
-            found.extend(links.filter_map(|link| self.file_behind(&link)));
+            found.extend(links.filter_map(|link| self.link_target(&link)));
             known.insert(path, folder);
         }
         Ok(found)
     }
 
-    /// The device of the workspace, if its stamps can be relied on.
-    fn stamping_device(&self) -> io::Result<Option<(u32, u32)>> {
-        let stamps = STAMPING.contains(&(statfs(&self.workspace)?.f_type as u64));
-        let device = stamps.then(|| look_at(&self.workspace.join("")).map(|found| stamp(&found).device));
+    /// The device of the workspace, if its timestamps are reliable.
+    fn reliable_device(&self) -> io::Result<Option<(u32, u32)>> {
+        let stamps = RELIABLE_FILE_SYSTEMS.contains(&(statfs(&self.workspace)?.f_type as u64));
+        let device = stamps.then(|| stat(&self.workspace.join("")).map(|found| identity(&found).device));
         device.transpose()
     }
 
@@ -93,26 +93,27 @@ impl GuardedFiles {
     fn folder(
         &self,
         path: &Path,
-        before: Option<Folder>,
+        before: Option<FolderCache>,
         device: Option<(u32, u32)>,
         read_policy: &ReadPolicy,
-    ) -> io::Result<Folder> {
-        let place = self.workspace.join(path);
+    ) -> io::Result<FolderCache> {
+        let full_path = self.workspace.join(path);
         let now = SystemTime::now();
-        let found = look_at(&place)?;
-        let stamp = stamp(&found);
-        if let Some(before) = before.filter(|before| before.stamp == Some(stamp)) {
+        let found = stat(&full_path)?;
+        let identity = identity(&found);
+        if let Some(before) = before.filter(|before| before.identity == Some(identity)) {
             return Ok(before);
         }
         // The names in a folder that is locked are others when it is unlocked.
         let is_plain = !found.stx_attributes.contains(StatxAttributes::ENCRYPTED);
-        let is_known = Some(stamp.device) == device && is_plain && is_settled(stamp.changed.0, now);
-        let mut folder = Folder { stamp: is_known.then_some(stamp), ..Folder::default() };
-        for entry in open(&place)? {
+        let is_known = Some(identity.device) == device && is_plain && is_old_enough(identity.changed.0, now);
+        let mut folder = FolderCache { identity: is_known.then_some(identity), ..FolderCache::default() };
+        for entry in open(&full_path)? {
             let entry = entry?;
             let (name, kind) = (entry.file_name(), entry.file_type()?);
             let path = path.join(&name);
-            let is_guarded = || !named(&path).is_some_and(|path| read_policy.may_every_agent_read(&path));
+            let is_guarded =
+                || !path_for_rules(&path).is_some_and(|path| read_policy.may_every_agent_read(&path));
             if kind.is_dir() {
                 folder.below.extend((path != Path::new(STATE)).then_some(name));
             } else if kind.is_file() && is_guarded() {
@@ -125,7 +126,7 @@ impl GuardedFiles {
     }
 
     /// The file of the workspace that a link leads to. A link that leads elsewhere leads nowhere in a cell.
-    fn file_behind(&self, link: &Path) -> Option<PathBuf> {
+    fn link_target(&self, link: &Path) -> Option<PathBuf> {
         let target = self.workspace.join(link).canonicalize().ok()?;
         let inside = target.strip_prefix(self.workspace.canonicalize().ok()?).ok()?;
         (target.is_file() && !inside.starts_with(STATE)).then(|| inside.to_owned())
@@ -133,40 +134,40 @@ impl GuardedFiles {
 }
 
 /// What the file system says of a place, without following a link there.
-fn look_at(place: &Path) -> io::Result<Statx> {
-    Ok(statx(CWD, place, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?)
+fn stat(full_path: &Path) -> io::Result<Statx> {
+    Ok(statx(CWD, full_path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?)
 }
 
-fn stamp(found: &Statx) -> Stamp {
-    Stamp {
+fn identity(found: &Statx) -> FileIdentity {
+    FileIdentity {
         device: (found.stx_dev_major, found.stx_dev_minor),
         number: found.stx_ino,
         changed: (found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec),
     }
 }
 
-fn is_settled(changed: i64, now: SystemTime) -> bool {
+fn is_old_enough(changed: i64, now: SystemTime) -> bool {
     let changed = u64::try_from(changed).map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
-    changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|passed| passed > SETTLED))
+    changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|passed| passed > MIN_STAMP_AGE))
 }
 
-/// The name of a file by which rules know it. One that the log cannot hold goes by what can be read of it.
-fn named(path: &Path) -> Option<FilePath> {
+/// The path of a file for the rules. A path that the log cannot store is converted with replacement characters.
+fn path_for_rules(path: &Path) -> Option<FilePath> {
     let text = FilePath::from_bytes(path.as_os_str().as_bytes());
     text.or_else(|_| FilePath::parse(&path.to_string_lossy())).ok()
 }
 
-/// Files that are out of read_policy, each with what tells it from another that stands in its place later. A cover goes with the
-/// file under it, so a long-lived user has to look again.
+/// Files that an agent may not read, each with its identity. A cover disappears with the file under it, so a cell that
+/// stays open must be checked again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CoveredFiles(BTreeMap<PathBuf, Stamp>);
+pub struct CoveredFiles(BTreeMap<PathBuf, FileIdentity>);
 
 impl CoveredFiles {
     pub fn of(guarded: &GuardedFiles, read_policy: &ReadPolicy) -> io::Result<Self> {
         let mut covers = BTreeMap::new();
-        for path in guarded.out_of_sight(read_policy)? {
-            match look_at(&guarded.workspace.join(&path)) {
-                Ok(found) => drop(covers.insert(path, stamp(&found))),
+        for path in guarded.unreadable_files(read_policy)? {
+            match stat(&guarded.workspace.join(&path)) {
+                Ok(found) => drop(covers.insert(path, identity(&found))),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(e) => return Err(e),
             }
@@ -179,7 +180,7 @@ impl CoveredFiles {
     }
 }
 
-/// Reads a folder. One that its owner closed is opened first: a command could do so as well, and look.
+/// Reads a folder. An unreadable one is made readable first, because a command could do the same.
 fn open(folder: &Path) -> io::Result<std::fs::ReadDir> {
     match std::fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
@@ -199,7 +200,7 @@ mod tests {
     }
 
     fn everyone() -> ReadPolicy {
-        ReadPolicy::of_every_agent(|path| !is_secret(path))
+        ReadPolicy::for_every_agent(|path| !is_secret(path))
     }
 
     fn write(folder: &Path, path: &str) {
@@ -208,8 +209,8 @@ mod tests {
         std::fs::write(path, "a").unwrap();
     }
 
-    fn out_of_sight(guarded: &GuardedFiles, read_policy: &ReadPolicy) -> Vec<String> {
-        guarded.out_of_sight(read_policy).unwrap().iter().map(|path| path.display().to_string()).collect()
+    fn unreadable_files(guarded: &GuardedFiles, read_policy: &ReadPolicy) -> Vec<String> {
+        guarded.unreadable_files(read_policy).unwrap().iter().map(|path| path.display().to_string()).collect()
     }
 
     #[test]
@@ -220,7 +221,7 @@ mod tests {
         }
         std::fs::write(folder.path().join(".gitignore"), ".env").unwrap();
         std::os::unix::fs::symlink(".env", folder.path().join("link")).unwrap();
-        assert_eq!(out_of_sight(&GuardedFiles::new(folder.path()), &everyone()), [".env", "app/.env"]);
+        assert_eq!(unreadable_files(&GuardedFiles::new(folder.path()), &everyone()), [".env", "app/.env"]);
     }
 
     #[test]
@@ -235,10 +236,10 @@ mod tests {
         }
         link("../.choir/key", "app/.env.local");
         let guarded = GuardedFiles::new(folder.path());
-        assert_eq!(out_of_sight(&guarded, &everyone()), ["config/dev"]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), ["config/dev"]);
         std::fs::remove_file(folder.path().join(".env")).unwrap();
         link("config/other", ".env");
-        assert_eq!(out_of_sight(&guarded, &everyone()), ["config/other"]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), ["config/other"]);
     }
 
     #[test]
@@ -247,7 +248,7 @@ mod tests {
         for (changed, is_at_rest) in
             [(999_996, true), (999_997, false), (999_999, false), (1_000_001, false), (-5, false)]
         {
-            assert_eq!(is_settled(changed, now), is_at_rest, "{changed}");
+            assert_eq!(is_old_enough(changed, now), is_at_rest, "{changed}");
         }
     }
 
@@ -260,8 +261,8 @@ mod tests {
         let one =
             ReadPolicy::new(|path| !is_secret(path) || path.as_str() == ".env", |path| !is_secret(path));
         let guarded = GuardedFiles::new(folder.path());
-        assert_eq!(out_of_sight(&guarded, &one), ["app/.env"]);
-        assert_eq!(out_of_sight(&guarded, &everyone()), [".env", "app/.env"]);
+        assert_eq!(unreadable_files(&guarded, &one), ["app/.env"]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), [".env", "app/.env"]);
     }
 
     #[test]
@@ -273,10 +274,10 @@ mod tests {
         let guarded = GuardedFiles::new(folder.path());
         // As if all of it had been there for long.
         let is_known = || {
-            guarded.out_of_sight(&everyone()).unwrap();
+            guarded.unreadable_files(&everyone()).unwrap();
             let mut known = guarded.known.lock().unwrap();
             for (path, folder_now) in known.iter_mut() {
-                folder_now.stamp = Some(stamp(&look_at(&folder.path().join(path)).unwrap()));
+                folder_now.identity = Some(identity(&stat(&folder.path().join(path)).unwrap()));
             }
             // Older kernels stamp by the tick of their clock.
             std::thread::sleep(Duration::from_millis(30));
@@ -284,16 +285,16 @@ mod tests {
         };
         assert_eq!(is_known(), 4);
         write(folder.path(), "old/deep/.env");
-        assert_eq!(out_of_sight(&guarded, &everyone()), ["old/deep/.env"]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), ["old/deep/.env"]);
         is_known();
         std::fs::rename(folder.path().join("old"), folder.path().join("new")).unwrap();
-        assert_eq!(out_of_sight(&guarded, &everyone()), ["new/deep/.env"]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), ["new/deep/.env"]);
         is_known();
         std::fs::rename(folder.path().join("new/deep/.env"), folder.path().join("plain/.env")).unwrap();
-        assert_eq!(out_of_sight(&guarded, &everyone()), ["plain/.env"]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), ["plain/.env"]);
         is_known();
         std::fs::remove_dir_all(folder.path().join("plain")).unwrap();
-        assert_eq!(out_of_sight(&guarded, &everyone()), [""; 0]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), [""; 0]);
     }
 
     #[test]
@@ -301,18 +302,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "notes.md");
         let guarded = GuardedFiles::new(folder.path());
-        guarded.out_of_sight(&everyone()).unwrap();
-        let top = |change: &dyn Fn(&mut Folder)| {
+        guarded.unreadable_files(&everyone()).unwrap();
+        let top = |change: &dyn Fn(&mut FolderCache)| {
             change(guarded.known.lock().unwrap().get_mut(Path::new("")).unwrap());
         };
-        let invent = |folder: &mut Folder| folder.guarded = vec![".env".into()];
+        let invent = |folder: &mut FolderCache| folder.guarded = vec![".env".into()];
         // It was written a moment ago, so nothing is taken from memory.
         top(&invent);
-        assert_eq!(out_of_sight(&guarded, &everyone()), [""; 0]);
-        let found = look_at(folder.path()).unwrap();
-        top(&|folder: &mut Folder| folder.stamp = Some(stamp(&found)));
+        assert_eq!(unreadable_files(&guarded, &everyone()), [""; 0]);
+        let found = stat(folder.path()).unwrap();
+        top(&|folder: &mut FolderCache| folder.identity = Some(identity(&found)));
         top(&invent);
-        assert_eq!(out_of_sight(&guarded, &everyone()), [".env"]);
+        assert_eq!(unreadable_files(&guarded, &everyone()), [".env"]);
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use isolation::policy::clean_environment;
 use isolation::{Access, Backend, Container, Image, Jail, Limits, Mount, Network, Policy};
-use shared_types::wire::{RunCommand, RunNetwork};
+use shared_types::wire::{CellCommand, CommandNetwork};
 
-/// What cells of one computer are like, unless a command asks for less or the person for more.
+/// The default settings for the cells of one computer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellSettings {
-    pub walls: Walls,
+    pub backend: BackendKind,
     /// A root file system, or an OCI image layout, in place of the machine's own programs.
     pub image: Option<PathBuf>,
     /// Folders of programs beside the machine's own, shown read-only.
@@ -21,9 +21,9 @@ pub struct CellSettings {
     pub trash: u64,
 }
 
-/// What walls are made of.
+/// The isolation backend of cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Walls {
+pub enum BackendKind {
     #[default]
     Jail,
     Container,
@@ -31,16 +31,24 @@ pub enum Walls {
 
 impl Default for CellSettings {
     fn default() -> Self {
-        Self { walls: Walls::Jail, image: None, tools: Vec::new(), limits: Limits::default(), trash: 1 << 30 }
+        Self {
+            backend: BackendKind::Jail,
+            image: None,
+            tools: Vec::new(),
+            limits: Limits::default(),
+            trash: 1 << 30,
+        }
     }
 }
 
 impl CellSettings {
     /// The backend; images are unpacked in a folder of the computer's state.
     pub fn backend(&self, state: &Path) -> Arc<dyn Backend> {
-        match self.walls {
-            Walls::Jail => Arc::new(Jail::of_this_program()),
-            Walls::Container => Arc::new(Container::of_this_program().with_images(state.join("images"))),
+        match self.backend {
+            BackendKind::Jail => Arc::new(Jail::of_this_program()),
+            BackendKind::Container => {
+                Arc::new(Container::of_this_program().with_images(state.join("images")))
+            }
         }
     }
 
@@ -53,7 +61,7 @@ impl CellSettings {
     }
 
     /// The policy of one command.
-    pub(crate) fn policy(&self, command: &RunCommand, owner: &str, mount: Mount) -> Policy {
+    pub(crate) fn policy(&self, command: &CellCommand, owner: &str, mount: Mount) -> Policy {
         let wanted = &command.limits;
         let mut limits = self.limits;
         limits.memory = wanted.memory.unwrap_or(limits.memory);
@@ -62,14 +70,14 @@ impl CellSettings {
         limits.disk = wanted.disk.unwrap_or(limits.disk);
         limits.output = wanted.output.unwrap_or(limits.output);
         let network = match &command.network {
-            RunNetwork::None => Network::None,
-            RunNetwork::Hosts(hosts) => Network::Allow(hosts.clone()),
-            RunNetwork::Open => Network::Open,
+            CommandNetwork::None => Network::None,
+            CommandNetwork::Hosts(hosts) => Network::Allow(hosts.clone()),
+            CommandNetwork::Open => Network::Open,
         };
         self.policy_over(owner, mount, limits, network)
     }
 
-    /// The policy of a terminal: it works on the workspace itself, for as long as it likes.
+    /// The policy of a terminal: it works on the workspace itself, without a time limit.
     pub(crate) fn terminal_policy(&self, owner: &str, workspace: PathBuf) -> Policy {
         let mount = mount(workspace, Access::Direct, Vec::new());
         self.policy_over(owner, mount, self.limits, Network::None)
@@ -99,7 +107,7 @@ impl CellSettings {
     }
 }
 
-/// The workspace in a cell; the computer's own folder in it is not there.
+/// The workspace in a cell, without the computer's own folder.
 pub fn mount(workspace: PathBuf, access: Access, covered: Vec<PathBuf>) -> Mount {
     let hidden = vec![crate::paths::STATE.to_owned()];
     Mount { source: workspace, target: isolation::policy::WORKSPACE.into(), access, hidden, covered }

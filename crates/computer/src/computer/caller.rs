@@ -1,4 +1,4 @@
-//! Who asks something of a computer.
+//! The caller of a request.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::ReadPolicy;
 use crate::ids;
 use crate::protocol::Envelope;
 
-/// The agent that asks.
+/// The agent that a request comes from.
 #[derive(Debug, Clone)]
-pub struct ByAgent {
+pub struct AgentCaller {
     pub run: RunId,
     pub task: TaskId,
     /// What its commands may read.
     pub read_policy: ReadPolicy,
-    /// How long its commands may take, if a budget limits that.
-    pub left: Option<Duration>,
+    /// How long its commands may run, if a budget limits that.
+    pub time_left: Option<Duration>,
 }
 
-/// Who asks, under which ids, and on behalf of which agent.
+/// The origin of a request, and the agent that it comes from.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub origin: Origin,
-    pub agent: Option<ByAgent>,
+    pub agent: Option<AgentCaller>,
 }
 
 impl Caller {
@@ -40,7 +40,7 @@ impl Caller {
 
     /// The computer itself.
     pub fn system(actor: Actor) -> Self {
-        Self { origin: Origin::new(ids::command(), ids::op(), Source::System, actor), agent: None }
+        Self { origin: Origin::new(ids::new_command(), ids::new_op(), Source::System, actor), agent: None }
     }
 
     #[must_use]
@@ -52,7 +52,7 @@ impl Caller {
     /// With a command id of its own, for a second submission of the same request.
     #[must_use]
     pub fn with_new_command(mut self) -> Self {
-        self.origin.command = ids::command();
+        self.origin.command = ids::new_command();
         self
     }
 

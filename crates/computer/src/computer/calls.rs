@@ -1,17 +1,17 @@
-//! What is known of the call of a tool, gathered from the events of its operation.
+//! A tool call, gathered from the events of its operation.
 
 use event_log::{EventLog, decode_event, read_content};
 use shared_types::payload::tool::{ToolCall, ToolEvent, ToolStatus};
-use shared_types::wire::{CallDetails, Done, Ran};
+use shared_types::wire::{CallDetails, ChangeResult, CommandResult};
 use shared_types::{Event, INLINE_LIMIT, OpId, Payload};
 
 use super::Computer;
 use crate::error::{ComputerError, ErrorCode};
 
-/// Requests that are shown one by one.
+/// The number of requests that are listed.
 const REQUESTS: usize = 200;
 
-/// The call that an operation is, if it is one.
+/// The tool call of an operation, if it is one.
 pub fn call_details(log: &dyn EventLog, events: &[Event]) -> Option<CallDetails> {
     let mut tools = events
         .iter()
@@ -24,22 +24,22 @@ pub fn call_details(log: &dyn EventLog, events: &[Event]) -> Option<CallDetails>
         input: input(log, call),
         status: None,
         report: None,
-        held: None,
+        dry_run_changes: None,
         code: None,
         requests: Vec::new(),
-        asked: 0,
+        request_count: 0,
     };
     for tool in tools {
         match tool {
             ToolEvent::Call(_) => {}
             ToolEvent::Request(p) => {
-                details.asked += 1;
+                details.request_count += 1;
                 if details.requests.len() < REQUESTS {
                     details.requests.push(p.clone());
                 }
             }
             ToolEvent::Hold(p) => {
-                details.held = Some(p.changes);
+                details.dry_run_changes = Some(p.changes);
                 details.code = p.code;
                 details.report = Some(p.report.clone());
             }
@@ -60,20 +60,26 @@ impl Computer {
         Ok(call_details(log, &events?))
     }
 
-    /// What the log says of a command that ran, without what it changed.
-    pub(crate) fn ran(&self, op: OpId) -> Result<Ran, ComputerError> {
+    /// The recorded result of a command, without its changes.
+    pub(crate) fn command_result(&self, op: OpId) -> Result<CommandResult, ComputerError> {
         let unknown = || ComputerError::new(ErrorCode::NotFound, format!("no command ran under the id {op}"));
         let call = self.call(op)?.ok_or_else(unknown)?;
-        let done = Done { op: Some(op), ..Done::default() };
-        Ok(Ran { op, status: call.status, code: call.code, report: call.report.unwrap_or_default(), done })
+        let done = ChangeResult { op: Some(op), ..ChangeResult::default() };
+        Ok(CommandResult {
+            op,
+            status: call.status,
+            code: call.code,
+            report: call.report.unwrap_or_default(),
+            done,
+        })
     }
 
-    /// True if the call has its result, and what it changed with it.
-    pub(crate) fn call_came_to_its_end(&self, op: OpId) -> Result<bool, ComputerError> {
+    /// True if the call has a result and its changes were recorded.
+    pub(crate) fn call_completed(&self, op: OpId) -> Result<bool, ComputerError> {
         Ok(self.call(op)?.is_some_and(|call| matches!(call.status, Some(ToolStatus::Exited { .. }))))
     }
 
-    /// True if the call has its result.
+    /// True if the call has a result.
     pub(crate) fn call_is_answered(&self, op: OpId) -> Result<bool, ComputerError> {
         Ok(self.call(op)?.is_some_and(|call| call.status.is_some()))
     }
@@ -133,12 +139,15 @@ mod tests {
         })];
         events.extend((0..REQUESTS + 1).map(|_| event(request.clone())));
         let running = call_details(&log, &events).unwrap();
-        assert_eq!((running.requests.len(), running.asked), (REQUESTS, REQUESTS as u64 + 1));
-        assert_eq!((running.input, running.status, running.report, running.held), (None, None, None, None));
+        assert_eq!((running.requests.len(), running.request_count), (REQUESTS, REQUESTS as u64 + 1));
+        assert_eq!(
+            (running.input, running.status, running.report, running.dry_run_changes),
+            (None, None, None, None)
+        );
 
         events.push(event(ToolHold { report: report(1), changes: 2, code: Some(3) }));
         let held = call_details(&log, &events).unwrap();
-        assert_eq!((held.held, held.code), (Some(2), Some(3)));
+        assert_eq!((held.dry_run_changes, held.code), (Some(2), Some(3)));
         assert_eq!((held.report, held.status), (Some(report(1)), None));
         events.push(event(ToolResult { status: ToolStatus::Discarded, report: report(3) }));
         let over = call_details(&log, &events).unwrap();

@@ -1,4 +1,4 @@
-//! Decisions in words and diffs, for a person who wants to see what happened or what would.
+//! Changes as lists and diffs, of what happened or of a preview.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +11,23 @@ use shared_types::payload::file::{FileChange, FileNode};
 use shared_types::{ContentHash, Event, FilePath, OpId, Payload, Seq};
 
 use super::Computer;
-use crate::protocol::{Change, Done};
+use crate::protocol::{Change, ChangeResult};
 
-/// Changes that are listed one by one, and those that are shown with their lines.
-const LISTED: usize = 1000;
-const SHOWN: usize = 200;
-/// Larger files are named, not shown.
+/// How many changes are listed, and how many of them with their diffs.
+const MAX_LISTED_CHANGES: usize = 1000;
+const MAX_DIFFS: usize = 200;
+/// Larger files are listed without a diff.
 const DIFF_LIMIT: u64 = 256 * 1024;
 
 impl Computer {
-    pub(crate) fn describe(&self, op: OpId, outcome: &Outcome, mode: Mode) -> Done {
-        let given = |hash: &ContentHash| {
+    pub(crate) fn describe(&self, op: OpId, outcome: &Outcome, mode: Mode) -> ChangeResult {
+        let staged_bytes = |hash: &ContentHash| {
             outcome.decision.contents.iter().find(|(known, _)| known == hash).map(|(_, bytes)| bytes.clone())
         };
         let events = &outcome.decision.events;
         let with_diffs = mode == Mode::Preview;
-        let (changes, total) = changes(&**self.log(), events, &given, with_diffs);
-        Done {
+        let (changes, total) = changes(&**self.log(), events, &staged_bytes, with_diffs);
+        ChangeResult {
             op: (!events.is_empty()).then(|| events.first().map_or(op, |event| event.op)),
             first: outcome.appended.map(|a| a.first),
             last: outcome.appended.map(|a| a.last),
@@ -45,7 +45,7 @@ impl Computer {
 pub fn changes(
     log: &dyn EventLog,
     events: &[Event],
-    given: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
+    staged_bytes: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
     with_diffs: bool,
 ) -> (Vec<Change>, u64) {
     let mut listed = Vec::new();
@@ -54,20 +54,20 @@ pub fn changes(
         let Payload::File(file) = &event.payload else { continue };
         for change in file.changes().iter() {
             total += 1;
-            if listed.len() < LISTED {
-                listed.push(plain(change.clone()));
+            if listed.len() < MAX_LISTED_CHANGES {
+                listed.push(without_diff(change.clone()));
             }
         }
     }
     if with_diffs {
-        for change in listed.iter_mut().take(SHOWN) {
-            change.diff = unified(log, given, change.before.as_ref(), change.after.as_ref());
+        for change in listed.iter_mut().take(MAX_DIFFS) {
+            change.diff = unified(log, staged_bytes, change.before.as_ref(), change.after.as_ref());
         }
     }
     (listed, total)
 }
 
-fn plain(change: FileChange) -> Change {
+fn without_diff(change: FileChange) -> Change {
     match change {
         FileChange::Write(p) => {
             Change { path: p.path, from: None, before: p.prev, after: Some(p.node), diff: None }
@@ -85,14 +85,14 @@ fn plain(change: FileChange) -> Change {
 /// The lines that differ between two nodes, if both are text of a moderate size.
 pub fn unified(
     log: &dyn EventLog,
-    given: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
+    staged_bytes: &dyn Fn(&ContentHash) -> Option<Vec<u8>>,
     before: Option<&FileNode>,
     after: Option<&FileNode>,
 ) -> Option<String> {
     let text = |node: Option<&FileNode>| match node {
         None => Some(Vec::new()),
         Some(FileNode::File { size, .. }) if *size > DIFF_LIMIT => None,
-        Some(FileNode::File { hash, .. }) => given(hash).or_else(|| read_content(log, hash).ok()),
+        Some(FileNode::File { hash, .. }) => staged_bytes(hash).or_else(|| read_content(log, hash).ok()),
         Some(FileNode::Symlink { target }) => Some(target.as_bytes().to_vec()),
         Some(FileNode::Folder) => Some(Vec::new()),
     };
@@ -103,7 +103,7 @@ pub fn unified(
     }
 }
 
-/// The files that differ between two moments, without their lines.
+/// The files that differ between two events, without diffs.
 pub fn differences(log: &dyn EventLog, from: Seq, to: Seq) -> Result<Vec<Change>, ReadError> {
     let (early, late) = (from.min(to), from.max(to));
     let mut newer = view_at(log, early)?;
@@ -131,7 +131,7 @@ pub fn other_changes(events: &[Event]) -> Vec<String> {
     let line = |event: &Event| match &event.payload {
         Payload::Setting(SettingEvent::Set(p)) => Some(format!("setting {} becomes {}", p.key, p.value)),
         Payload::Setting(SettingEvent::Clear(p)) => Some(format!("setting {} is cleared", p.key)),
-        Payload::Window(WindowEvent::Set(p)) => Some(format!("window {} is put in its place", p.state.title)),
+        Payload::Window(WindowEvent::Set(p)) => Some(format!("arrange window {}", p.state.title)),
         Payload::Window(WindowEvent::Close(p)) => Some(format!("window {} is closed", p.prev.title)),
         Payload::Note(NoteEvent::Write(p)) => Some(format!("note {} is written", p.state.title)),
         Payload::Note(NoteEvent::Delete(p)) => Some(format!("note {} is deleted", p.prev.title)),

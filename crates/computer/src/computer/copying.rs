@@ -7,7 +7,7 @@ use super::Computer;
 use crate::error::ComputerError;
 
 impl Computer {
-    /// Everything at and below a path once more, at a place that is free.
+    /// Copies a file or folder to a free path.
     pub(super) fn copy(&self, from: &FilePath, to: &FilePath) -> Result<Action, ComputerError> {
         let (from, to) = (from.clone(), to.clone());
         let action = self.writer.inspect(move |view| -> Result<Action, Rejection> {
@@ -30,15 +30,15 @@ impl Computer {
         Ok(action?)
     }
 
-    /// A file that the log leaves out, as an ignored one, is in the way all the same.
+    /// Refuses a path where an ignored file is, which the log does not have.
     pub(super) fn check_disk(&self, path: &FilePath) -> Result<(), ComputerError> {
-        if self.place.workspace.join(path.as_str()).symlink_metadata().is_err() {
+        if self.paths.workspace.join(path.as_str()).symlink_metadata().is_err() {
             return Ok(());
         }
         let wanted = path.clone();
         let is_known = self.writer.inspect(move |view| view.files.get(&wanted).is_some())?;
         if is_known {
-            // The kernel compares with what the log has.
+            // The kernel compares it with the log.
             return Ok(());
         }
         Err(Rejection::Stale { path: path.clone(), expected: None, actual: None }.into())

@@ -1,5 +1,5 @@
-//! What is owed to the world: checkpoints and purges. An effect runs after its event is durable, under the id it was
-//! promised with, so one that a crash interrupted simply runs again.
+//! Effects: checkpoints and purges. An effect starts after its event is durable and keeps its id, so after a crash it
+//! is repeated.
 
 use std::ops::ControlFlow;
 use std::sync::PoisonError;
@@ -17,28 +17,28 @@ use shared_types::{Actor, ContentHash, EffectId, EventId, FilePath, Payload, Seq
 use super::{Caller, Computer, Progress};
 use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
-use crate::protocol::Done;
+use crate::protocol::ChangeResult;
 use checkpoints::{CheckpointError, CheckpointRepo, CommitFiles, CommitId, CommitRequest};
 
-/// An automatic checkpoint that could not be made is tried again after this time.
+/// A failed automatic checkpoint is retried after this time.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// What there is to say about effects that ran.
+/// Notes about effects that ran.
 #[derive(Debug, Default)]
 pub struct EffectNotes {
     pub notes: Vec<String>,
-    /// Whether one of them could not be carried out; its note says why.
+    /// Whether one of them failed; its note says why.
     pub failed: bool,
 }
 
 impl Computer {
-    /// Runs all effects that are pending.
-    pub fn run_owed(&self, progress: Progress<'_>) -> Result<EffectNotes, ComputerError> {
-        let owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Runs all due effects.
+    pub fn run_due_effects(&self, progress: Progress<'_>) -> Result<EffectNotes, ComputerError> {
+        let due_effects = self.due_effects.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = EffectNotes::default();
-        while let Ok(effect) = owed.try_recv() {
+        while let Ok(effect) = due_effects.try_recv() {
             let id = effect.id;
-            // It may have been settled between the wake-up and now.
+            // Its result may have been recorded since it was queued.
             if self.writer.inspect(move |view| view.pending.contains(&id))? {
                 let EffectNotes { notes, failed } = self.run_effect(effect, progress)?;
                 all.notes.extend(notes);
@@ -53,7 +53,7 @@ impl Computer {
             EffectKind::MakeCheckpoint { message } => match self.commit(effect.id, &message, progress) {
                 Ok((commit, seq, notes)) => {
                     let commit = commit.to_string().into();
-                    self.settle(
+                    self.record_effect_result(
                         effect.id,
                         Action::RecordCheckpoint { effect: effect.id, commit, seq, message },
                     )?;
@@ -61,7 +61,7 @@ impl Computer {
                 }
                 Err(e) => {
                     let reason: Box<str> = e.to_string().into();
-                    self.settle(
+                    self.record_effect_result(
                         effect.id,
                         Action::FailCheckpoint { effect: effect.id, reason: reason.clone() },
                     )?;
@@ -71,29 +71,29 @@ impl Computer {
             },
             EffectKind::DropContents { hashes } => {
                 let dropped = self.log.purge(&hashes)?;
-                let forgotten = self.forget_checkpoints()?;
-                self.settle(effect.id, Action::RecordPurge { effect: effect.id, dropped })?;
-                let mut notes = vec![format!("{dropped} of {} contents dropped for good", hashes.len())];
+                let forgotten = self.delete_checkpoint_repo()?;
+                self.record_effect_result(effect.id, Action::RecordPurge { effect: effect.id, dropped })?;
+                let mut notes = vec![format!("{dropped} of {} contents deleted for good", hashes.len())];
                 notes.extend(forgotten);
                 Ok(EffectNotes { notes, failed: false })
             }
         }
     }
 
-    /// Commits hold copies of the bytes, so they go too. Every checkpoint can still be restored from the log; the next
-    /// one starts the repository afresh.
-    fn forget_checkpoints(&self) -> Result<Option<String>, ComputerError> {
-        match std::fs::remove_dir_all(self.place.state.join("checkpoints.git")) {
-            Ok(()) => {
-                Ok(Some("the git copies of checkpoints were dropped too; restoring them still works".into()))
-            }
+    /// Commits contain copies of the bytes, so the repository is deleted too. Every checkpoint can still be restored
+    /// from the log; the next checkpoint creates a new repository.
+    fn delete_checkpoint_repo(&self) -> Result<Option<String>, ComputerError> {
+        match std::fs::remove_dir_all(self.paths.state.join("checkpoints.git")) {
+            Ok(()) => Ok(Some(
+                "the git copies of checkpoints were deleted too; restoring checkpoints still works".into(),
+            )),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e.into()),
         }
     }
 
     /// Records the result of an effect.
-    fn settle(&self, effect: EffectId, action: Action) -> Result<(), ComputerError> {
+    fn record_effect_result(&self, effect: EffectId, action: Action) -> Result<(), ComputerError> {
         let caller = Caller::system(Actor::CHECKPOINTS).because_of(self.requested_by(effect)?);
         self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit).map(drop)
     }
@@ -125,7 +125,7 @@ impl Computer {
         broken.map_or(Ok(found), |error| Err(error.into()))
     }
 
-    /// Commits the workspace as of now: only what changed since the last checkpoint, if git still has that one.
+    /// Commits the current workspace: only the changes since the last checkpoint, if git still has that commit.
     fn commit(
         &self,
         effect: EffectId,
@@ -164,17 +164,17 @@ impl Computer {
         let mut notes = Vec::new();
         if !made.omitted.is_empty() {
             notes.push(format!(
-                "{} files are not in the checkpoint: their bytes are gone",
+                "{} files are not in the checkpoint: their bytes were purged",
                 made.omitted.len()
             ));
         }
         notes.extend(self.push(&repo));
-        // After a crash this is the commit that was made before it, which may hold an older moment.
+        // After a crash this is the commit from before the crash, which may be of an older event.
         Ok((made.id, made.seq, notes))
     }
 
     fn checkpoint_repo(&self) -> Result<CheckpointRepo, CheckpointError> {
-        CheckpointRepo::open(&self.place.state, &self.place.workspace)
+        CheckpointRepo::open(&self.paths.state, &self.paths.workspace)
     }
 
     fn push(&self, repo: &CheckpointRepo) -> Option<String> {
@@ -209,13 +209,13 @@ impl Computer {
         }
     }
 
-    /// Asks for a checkpoint and makes it.
+    /// Requests a checkpoint and makes it.
     pub(super) fn checkpoint(
         &self,
         caller: &Caller,
         message: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         self.request_checkpoint(caller, CheckpointReason::Manual, message, progress)
     }
 
@@ -225,12 +225,12 @@ impl Computer {
         reason: CheckpointReason,
         message: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
-        let effect = ids::effect();
+    ) -> Result<ChangeResult, ComputerError> {
+        let effect = ids::new_effect();
         let action = Action::RequestCheckpoint { effect, reason, message: message.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.origin.op, &outcome, Mode::Commit);
-        let EffectNotes { notes, failed } = self.run_owed(progress)?;
+        let EffectNotes { notes, failed } = self.run_due_effects(progress)?;
         self.project(progress)?;
         if failed {
             return Err(ComputerError::new(ErrorCode::Failed, notes.join("; ")));
@@ -242,7 +242,7 @@ impl Computer {
         Ok(done)
     }
 
-    /// Before everything changes, today is kept: as a checkpoint, and under a name of its own.
+    /// Keeps the present state before a restore: as a checkpoint, and under a backup name in git.
     pub(super) fn checkpoint_before_restore(
         &self,
         seq: Seq,
@@ -296,12 +296,12 @@ impl Computer {
         let caller = Caller::system(Actor::CHECKPOINTS);
         let message = format!("After {count} operations");
         let made = self.request_checkpoint(&caller, CheckpointReason::Automatic, &message, progress);
-        // One that failed is tried again after a while, and not at every event meanwhile.
+        // A failed checkpoint is retried after a while, not with every event.
         *retry = made.is_err().then(|| Instant::now() + RETRY);
         retry.map(|_| RETRY)
     }
 
-    /// Drops bytes for good. What still stands in the workspace is refused: it would only be recorded again.
+    /// Deletes bytes for good. A content that is in the workspace now is refused: it would be captured again.
     pub(super) fn purge(
         &self,
         caller: &Caller,
@@ -309,7 +309,7 @@ impl Computer {
         paths: &[FilePath],
         reason: &str,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         let mut named: Vec<ContentHash> = hashes.to_vec();
         for path in paths {
             let versions = self.versions(path)?;
@@ -325,11 +325,14 @@ impl Computer {
         named.dedup();
         for hash in hashes {
             if !self.log.has_content(hash)? {
-                return Err(ComputerError::new(ErrorCode::NotFound, format!("content {hash} is not here")));
+                return Err(ComputerError::new(
+                    ErrorCode::NotFound,
+                    format!("content {hash} is not in this computer"),
+                ));
             }
         }
-        if let Some(seq) = self.list_among(&named)? {
-            let message = format!("one of these is the list of event {seq}, which the log cannot do without");
+        if let Some(seq) = self.batch_list_among(&named)? {
+            let message = format!("one of these is the file list of event {seq}, which the log needs");
             return Err(ComputerError::new(ErrorCode::Refused, message));
         }
         let wanted = named.clone();
@@ -342,17 +345,17 @@ impl Computer {
             let message = format!("{path} still holds these bytes; delete or change it first, then purge");
             return Err(ComputerError::new(ErrorCode::Refused, message));
         }
-        let action = Action::RequestPurge { effect: ids::effect(), hashes: named, reason: reason.into() };
+        let action = Action::RequestPurge { effect: ids::new_effect(), hashes: named, reason: reason.into() };
         let outcome = self.submit(caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
         let mut done = self.describe(caller.origin.op, &outcome, Mode::Commit);
         self.project(progress)?;
-        done.notes.extend(self.run_owed(progress)?.notes);
+        done.notes.extend(self.run_due_effects(progress)?.notes);
         self.project(progress)?;
         Ok(done)
     }
 
-    /// The event whose list of files is among the hashes: a part of the log's own structure, not of the person's bytes.
-    fn list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, ComputerError> {
+    /// The event whose list of files is among the hashes. Such a list belongs to the log, not to the person's files.
+    fn batch_list_among(&self, hashes: &[ContentHash]) -> Result<Option<Seq>, ComputerError> {
         let mut found = None;
         self.log.scan(Seq(1), &mut |stored| {
             if stored.name == "file.batch"
@@ -367,7 +370,7 @@ impl Computer {
         Ok(found)
     }
 
-    /// Every content that ever stood at a path.
+    /// Every content that a path ever had.
     fn versions(&self, path: &FilePath) -> Result<Vec<ContentHash>, ComputerError> {
         let seqs = self.projector().views().touches(path)?;
         let mut hashes = Vec::new();

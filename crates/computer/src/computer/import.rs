@@ -8,8 +8,8 @@ use kernel::Action;
 use shared_types::{FilePath, Taint};
 
 use super::{Caller, Computer, Progress};
-use crate::error::{ComputerError, ErrorCode, of_anyhow};
-use crate::protocol::Done;
+use crate::error::{ComputerError, ErrorCode, from_anyhow};
+use crate::protocol::ChangeResult;
 use archive::{Archive, ImportError, ImportPlan, Limits, plan_import, stage_contents};
 
 impl Computer {
@@ -20,7 +20,7 @@ impl Computer {
         file: &Path,
         into: Option<&FilePath>,
         progress: Progress<'_>,
-    ) -> Result<Done, ComputerError> {
+    ) -> Result<ChangeResult, ComputerError> {
         let source = File::open(file)
             .map_err(|e| ComputerError::new(ErrorCode::NotFound, format!("{}: {e}", file.display())))?;
         let verifying = |done, total| progress("verifying", done, total);
@@ -49,5 +49,5 @@ impl Computer {
 }
 
 fn refused(error: ImportError) -> ComputerError {
-    ComputerError::new(ErrorCode::Refused, of_anyhow(&anyhow::Error::new(error)).message)
+    ComputerError::new(ErrorCode::Refused, from_anyhow(&anyhow::Error::new(error)).message)
 }

@@ -1,4 +1,4 @@
-//! Requests that were sent before.
+//! Answers to resent requests.
 
 use std::ops::ControlFlow;
 
@@ -9,11 +9,11 @@ use shared_types::{Event, Seq};
 
 use super::{Caller, Computer};
 use crate::error::ComputerError;
-use crate::protocol::Done;
+use crate::protocol::ChangeResult;
 
 impl Computer {
-    /// What a request did when it was sent the first time, if this is a resend.
-    pub(super) fn done_before(&self, caller: &Caller) -> Result<Option<Done>, ComputerError> {
+    /// The answer to the first request, if this is a resend.
+    pub(super) fn first_answer(&self, caller: &Caller) -> Result<Option<ChangeResult>, ComputerError> {
         let Some(appended) = self.log.answer(caller.origin.command)? else { return Ok(None) };
         let events = events_between(&*self.log, appended.first, appended.last)?;
         let decision = Decision { events, contents: Vec::new() };

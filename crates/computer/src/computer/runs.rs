@@ -1,25 +1,25 @@
-//! Runs of agents, as the person sees them and acts on them.
+//! Runs of agents, as the person sees and controls them.
 //!
-//! A gesture on a run is only recorded; agents follow the log and act on it. So nothing here knows how agents work,
-//! and everything that is shown is told by the events of the run ([`story`]).
+//! What a person does to a run is only recorded; agents follow the log and act on it. So nothing here knows how agents
+//! work, and everything that is shown is read from the events of the run ([`run_record`]).
 
-mod following;
-mod handing_back;
-#[allow(clippy::wildcard_enum_match_arm, reason = "a story picks what it tells of, and leaves out the rest")]
+mod display;
+mod follow;
+#[allow(clippy::wildcard_enum_match_arm, reason = "only some event types are shown")]
 mod lists;
 mod questions;
 #[allow(clippy::wildcard_enum_match_arm, reason = "as above")]
-mod steps;
+mod run_record;
 #[allow(clippy::wildcard_enum_match_arm, reason = "as above")]
-mod story;
-mod texts;
+mod steps;
+mod take_over;
 
 use event_log::writer::{ChangeRequest, Mode};
 use event_log::{EventLog, decode_event};
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::capability::CapabilityEvent;
 use shared_types::payload::run::{Budget, PauseReason, Reply, RunEvent, RunResume, RunStart, RunSteer};
-use shared_types::wire::{Done, RunGesture, RunLine, StartRun};
+use shared_types::wire::{ChangeResult, RunControl, RunLine, StartRun};
 use shared_types::{
     AskId, ContentHash, ContentRef, Event, EventId, FilePath, GrantId, OpId, Payload, RunId, TaskId,
 };
@@ -27,51 +27,51 @@ use tokio::sync::broadcast;
 
 use super::{Caller, Computer, Progress};
 use crate::error::{ComputerError, ErrorCode};
-use crate::protocol::{Answer, RunAnswer, RunRequest};
+use crate::protocol::{Answer, RunRequest, RunResponse};
 
 /// Characters of a title.
-const TITLE: usize = 80;
-/// Bytes of an objective, and of anything else that the person says.
-const WORDS: u64 = 1 << 20;
-/// Words that wait for a listener at most; one that misses some has lost nothing, since the whole reply is an event.
-const VOICES: usize = 256;
+const MAX_TITLE_CHARS: usize = 80;
+/// The largest objective or message of a person.
+const MAX_MESSAGE_BYTES: u64 = 1 << 20;
+/// How many parts of speech wait for a listener. One that misses some has lost nothing: the whole reply is an event.
+const SPEECH_BUFFER: usize = 256;
 
-/// What an agent says just now.
+/// Text that an agent's model streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSpeech {
     pub run: RunId,
     pub task: TaskId,
-    /// With no words, what it said so far is void: its model begins again.
+    /// An empty text discards the text so far: the model starts again.
     pub text: String,
 }
 
-/// The role that takes an objective.
+/// The role of the lead agent.
 const LEAD_ROLE: &str = "conductor";
 
-/// Settings: what a run may take, and what all runs of a day may.
-pub const RUN_BUDGET: &str = "runs.budget";
-pub const DAILY: &str = "runs.daily";
+/// The settings for the budget of a run, and of all runs of a day.
+pub const RUN_BUDGET_SETTING: &str = "runs.budget";
+pub const DAILY_BUDGET_SETTING: &str = "runs.daily";
 
-/// The setting for how many seconds calls that cannot be taken back lie in the outbox, and what holds without it.
-pub const OUTBOX: &str = "runs.outbox";
+/// The setting for how many seconds a call that cannot be undone waits in the outbox, and its default.
+pub const OUTBOX_SECONDS_SETTING: &str = "runs.outbox";
 pub const DEFAULT_OUTBOX: u64 = 5;
 
-/// The budget of a run without a setting or a request for another.
+/// The budget of a run, unless the settings or the request have another.
 pub const DEFAULT_BUDGET: Budget =
     Budget { steps: Some(200), seconds: None, tokens: Some(3_000_000), micros: None };
 
-/// The setting that says what one agent of a role may take. Letting a run go on at that bound gives as much again.
-pub fn agent_setting(role: &str) -> String {
+/// The setting for the budget of one agent of a role. Resuming a run that reached it grants the same amount again.
+pub fn agent_budget_setting(role: &str) -> String {
     format!("runs.agent.{role}")
 }
 
-/// The setting that says which model a role gets.
-pub fn role_setting(role: &str) -> String {
+/// The setting for the model of a role.
+pub fn role_model_setting(role: &str) -> String {
     format!("models.role.{role}")
 }
 
-pub(super) fn voices() -> broadcast::Sender<AgentSpeech> {
-    broadcast::channel(VOICES).0
+pub(super) fn speech_channel() -> broadcast::Sender<AgentSpeech> {
+    broadcast::channel(SPEECH_BUFFER).0
 }
 
 /// The operation that the events of a run itself belong to.
@@ -84,13 +84,13 @@ fn run_of(op: OpId) -> RunId {
 }
 
 impl Computer {
-    /// Sends what an agent says to the tabs that listen now. It never waits, and nothing of it is stored.
-    pub fn say(&self, voice: AgentSpeech) {
-        let _ = self.voices.send(voice);
+    /// Sends streamed text of an agent to the tabs that listen now. It never waits, and nothing is stored.
+    pub fn stream_speech(&self, speech: AgentSpeech) {
+        let _ = self.speech.send(speech);
     }
 
-    pub fn voices(&self) -> broadcast::Receiver<AgentSpeech> {
-        self.voices.subscribe()
+    pub fn subscribe_speech(&self) -> broadcast::Receiver<AgentSpeech> {
+        self.speech.subscribe()
     }
 
     pub(super) fn answer_about_runs(
@@ -100,18 +100,20 @@ impl Computer {
         progress: Progress<'_>,
     ) -> Result<Answer, ComputerError> {
         let told = match request {
-            RunRequest::Start(start) => RunAnswer::Line(self.start_run(caller, start)?),
-            RunRequest::List { before } => RunAnswer::List(self.run_list(*before)?),
-            RunRequest::Show { run } => RunAnswer::Details(Box::new(self.run_details(self.run_named(run)?)?)),
+            RunRequest::Start(start) => RunResponse::Line(self.start_run(caller, start)?),
+            RunRequest::List { before } => RunResponse::List(self.run_list(*before)?),
+            RunRequest::Show { run } => {
+                RunResponse::Details(Box::new(self.run_details(self.run_named(run)?)?))
+            }
             RunRequest::Steps { run, before } => {
-                RunAnswer::Steps(self.run_steps(self.run_named(run)?, *before)?)
+                RunResponse::Steps(self.run_steps(self.run_named(run)?, *before)?)
             }
-            RunRequest::Parts { run, seq } => {
-                RunAnswer::Parts(Box::new(self.step_parts(self.run_named(run)?, *seq)?))
+            RunRequest::StepDetail { run, seq } => {
+                RunResponse::StepDetail(Box::new(self.step_detail(self.run_named(run)?, *seq)?))
             }
-            RunRequest::Gesture { run, gesture } => {
+            RunRequest::Control { run, control } => {
                 let run = self.run_named(run)?;
-                RunAnswer::Line(self.gesture(caller, run, gesture)?)
+                RunResponse::Line(self.control_run(caller, run, control)?)
             }
             RunRequest::Undo { run, choices, preview } => {
                 let run = self.run_named(run)?;
@@ -125,46 +127,46 @@ impl Computer {
                 let run = self.run_named(run)?;
                 return Ok(Answer::Done(self.retry_run(caller, run, *step, choices, *preview, progress)?));
             }
-            RunRequest::Questions => RunAnswer::Questions(self.questions(None)?),
+            RunRequest::Questions => RunResponse::Questions(self.questions(None)?),
             RunRequest::Answer { ask, reply } => {
-                RunAnswer::Line(self.answer_question(caller, ask.as_deref(), reply)?)
+                RunResponse::Line(self.answer_question(caller, ask.as_deref(), reply)?)
             }
-            RunRequest::Model => RunAnswer::Model(self.model_of_role(LEAD_ROLE)?),
-            RunRequest::Grants => RunAnswer::Grants(self.grants()?),
+            RunRequest::Model => RunResponse::Model(self.model_of_role(LEAD_ROLE)?),
+            RunRequest::Grants => RunResponse::Grants(self.grants()?),
             RunRequest::Revoke { grant } => return Ok(Answer::Done(self.revoke(caller, grant)?)),
             RunRequest::Follow { run, after } => {
-                RunAnswer::Line(self.follow_run(run, *after, &|| true, &mut |_| Ok(()))?)
+                RunResponse::Line(self.follow_run(run, *after, &|| true, &mut |_| Ok(()))?)
             }
         };
-        Ok(Answer::Runs(told))
+        Ok(Answer::AgentRuns(told))
     }
 
     fn start_run(&self, caller: &Caller, start: &StartRun) -> Result<RunLine, ComputerError> {
-        // What was there the first time need not be there when the same is asked again.
+        // On a resend, attached files need not exist any more.
         if self.log().answer(caller.origin.command)?.is_none() {
             self.check_attached(&start.attached)?;
         }
-        let (objective, contents) = self.stage_words("an objective", &start.objective)?;
+        let (objective, contents) = self.stage_message("an objective", &start.objective)?;
         let begin = RunStart {
             title: title(&start.objective).into(),
             objective,
             attached: start.attached.clone(),
             model: start.model.as_deref().map(str::trim).filter(|model| !model.is_empty()).map(Into::into),
-            budget: self.whole_budget(start.budget)?,
+            budget: self.budget_with_defaults(start.budget)?,
         };
         self.record_in_run(caller, start.run, RunAction::Start(begin), contents)?;
         self.run_line(start.run)
     }
 
-    /// What the person does not say is as their settings are.
-    fn whole_budget(&self, said: Budget) -> Result<Budget, ComputerError> {
-        let set = self.writer.inspect(|view| view.setting(RUN_BUDGET))?;
+    /// Fills absent limits from the settings.
+    fn budget_with_defaults(&self, requested: Budget) -> Result<Budget, ComputerError> {
+        let set = self.writer.inspect(|view| view.setting(RUN_BUDGET_SETTING))?;
         let set = set.and_then(|value| serde_json::from_value(value).ok()).unwrap_or(DEFAULT_BUDGET);
         Ok(Budget {
-            steps: said.steps.or(set.steps),
-            seconds: said.seconds.or(set.seconds),
-            tokens: said.tokens.or(set.tokens),
-            micros: said.micros.or(set.micros),
+            steps: requested.steps.or(set.steps),
+            seconds: requested.seconds.or(set.seconds),
+            tokens: requested.tokens.or(set.tokens),
+            micros: requested.micros.or(set.micros),
         })
     }
 
@@ -176,40 +178,45 @@ impl Computer {
         absent.map_or(Ok(()), |path| Err(Rejection::NotFound { path }.into()))
     }
 
-    fn stage_words(&self, what: &'static str, words: &str) -> Result<Staged, ComputerError> {
-        if words.trim().is_empty() {
+    fn stage_message(&self, what: &'static str, text: &str) -> Result<StagedMessage, ComputerError> {
+        if text.trim().is_empty() {
             return Err(Rejection::Invalid { what, reason: "it is empty".into() }.into());
         }
-        let size = words.len() as u64;
-        if size > WORDS {
-            return Err(Rejection::TooLarge { what, size, limit: WORDS }.into());
+        let size = text.len() as u64;
+        if size > MAX_MESSAGE_BYTES {
+            return Err(Rejection::TooLarge { what, size, limit: MAX_MESSAGE_BYTES }.into());
         }
-        let staged = self.log().stage(&mut words.as_bytes())?;
+        let staged = self.log().stage(&mut text.as_bytes())?;
         Ok((staged.content(), staged.into_inline().into_iter().collect()))
     }
 
-    fn gesture(&self, caller: &Caller, run: RunId, gesture: &RunGesture) -> Result<RunLine, ComputerError> {
-        let (action, contents) = match gesture {
-            RunGesture::Steer { task, words } => {
-                let (words, contents) = self.stage_words("a message", words)?;
+    fn control_run(
+        &self,
+        caller: &Caller,
+        run: RunId,
+        control: &RunControl,
+    ) -> Result<RunLine, ComputerError> {
+        let (action, contents) = match control {
+            RunControl::Steer { task, words } => {
+                let (words, contents) = self.stage_message("a message", words)?;
                 (RunAction::Steer(RunSteer { task: *task, words }), contents)
             }
-            RunGesture::Pause => (RunAction::Pause(PauseReason::Person), Vec::new()),
-            RunGesture::TakeOver => (RunAction::Pause(PauseReason::TakenOver), Vec::new()),
-            RunGesture::Resume { budget } => self.going_on(run, RunResume { budget: *budget })?,
-            RunGesture::Stop => (RunAction::Cancel, Vec::new()),
-            RunGesture::Answer { ask, reply } => {
+            RunControl::Pause => (RunAction::Pause(PauseReason::Person), Vec::new()),
+            RunControl::TakeOver => (RunAction::Pause(PauseReason::TakenOver), Vec::new()),
+            RunControl::Resume { budget } => self.resume_action(run, RunResume { budget: *budget })?,
+            RunControl::Stop => (RunAction::Cancel, Vec::new()),
+            RunControl::Answer { ask, reply } => {
                 (RunAction::Answer { ask: *ask, reply: reply.clone() }, Vec::new())
             }
-            RunGesture::Trust { task } => (RunAction::Trust(*task), Vec::new()),
+            RunControl::Trust { task } => (RunAction::Trust(*task), Vec::new()),
         };
         let cause =
-            if let RunGesture::Answer { ask, .. } = gesture { self.ask_event(run, *ask)? } else { None };
+            if let RunControl::Answer { ask, .. } = control { self.ask_event(run, *ask)? } else { None };
         self.record_in_run(&caller.clone().because_of(cause), run, action, contents)?;
         self.run_line(run)
     }
 
-    /// The event with which an agent asked a question.
+    /// The event of a question.
     fn ask_event(&self, run: RunId, ask: AskId) -> Result<Option<EventId>, ComputerError> {
         for stored in self.log.run(run)?.iter().filter(|stored| stored.name == "run.ask") {
             if let Payload::Run(RunEvent::Ask(asked)) = decode_event(&*self.log, stored)?.payload
@@ -227,16 +234,16 @@ impl Computer {
         ask: Option<&str>,
         reply: &Reply,
     ) -> Result<RunLine, ComputerError> {
-        // A question that this very command closed is open no more.
+        // On a resend, the first request has closed the question.
         let answered = |event: Event| {
             let Payload::Run(RunEvent::Answer(answer)) = event.payload else { return None };
             Some((event.run_id?, answer.ask))
         };
         let (run, ask) = self.target(caller, answered, || self.question_named(ask))?;
-        self.gesture(caller, run, &RunGesture::Answer { ask, reply: reply.clone() })
+        self.control_run(caller, run, &RunControl::Answer { ask, reply: reply.clone() })
     }
 
-    fn revoke(&self, caller: &Caller, grant: &str) -> Result<Done, ComputerError> {
+    fn revoke(&self, caller: &Caller, grant: &str) -> Result<ChangeResult, ComputerError> {
         let revoked = |event: Event| {
             let Payload::Capability(CapabilityEvent::Revoke(revoked)) = event.payload else { return None };
             Some(revoked.id)
@@ -247,7 +254,8 @@ impl Computer {
         Ok(self.describe(caller.origin.op, &outcome, Mode::Commit))
     }
 
-    /// Records something that the person does in a run. Nothing of it is on disk, so the caller does not wait for the projector.
+    /// Records an action of the person in a run. It does not change files, so the caller does not wait for the
+    /// projector.
     fn record_in_run(
         &self,
         caller: &Caller,
@@ -259,13 +267,13 @@ impl Computer {
         self.submit(&caller, ChangeRequest::Do(Action::Run(action)), contents, Mode::Commit).map(drop)
     }
 
-    /// The run that an id or a part of it stands for.
+    /// The run with an id or a part of it.
     pub(crate) fn run_named(&self, text: &str) -> Result<RunId, ComputerError> {
         if let Ok(run) = text.parse() {
             return Ok(run);
         }
         let known = self.writer.inspect(|view| view.runs.iter().map(|(id, _)| *id).collect::<Vec<_>>())?;
-        if let Some(run) = only(text, known, "run")? {
+        if let Some(run) = unique_match(text, known, "run")? {
             return Ok(run);
         }
         match self.operation_named_as(text, "run") {
@@ -279,21 +287,21 @@ impl Computer {
     }
 }
 
-/// Digits of an id that lists show: its last.
-const SHORT: usize = 8;
+/// How many digits of an id lists show: the last ones.
+const SHORT_ID_DIGITS: usize = 8;
 
-type Staged = (ContentRef, Vec<(ContentHash, Vec<u8>)>);
+type StagedMessage = (ContentRef, Vec<(ContentHash, Vec<u8>)>);
 
-/// The one id that ends or begins with what a person typed, or whose end, as lists show it, begins so; nothing, if none
-/// does.
-fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>, ComputerError> {
+/// The only id that matches the text that a person typed: as a prefix, a suffix, or a prefix of the eight digits that
+/// lists show. `None` if no id does.
+fn unique_match<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>, ComputerError> {
     if text.chars().filter(char::is_ascii_hexdigit).count() < 4 {
         let message = format!("{text:?} is no {what}: give four or more digits of its id");
         return Err(ComputerError::new(ErrorCode::BadRequest, message));
     }
     let fits = |id: &T| {
         let id = id.to_string();
-        let shown = &id[id.len().saturating_sub(SHORT)..];
+        let shown = &id[id.len().saturating_sub(SHORT_ID_DIGITS)..];
         id.starts_with(text) || id.ends_with(text) || shown.starts_with(text)
     };
     let mut found = known.into_iter().filter(fits);
@@ -301,7 +309,7 @@ fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>,
         (first, None) => Ok(first),
         (_, Some(_)) => Err(ComputerError::new(
             ErrorCode::BadRequest,
-            format!("{text} fits more than one {what}; give more digits"),
+            format!("more than one {what} matches {text}; give more digits"),
         )),
     }
 }
@@ -309,7 +317,7 @@ fn only<T: ToString>(text: &str, known: Vec<T>, what: &str) -> Result<Option<T>,
 /// One line of an objective, for lists.
 fn title(objective: &str) -> String {
     let first = objective.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    texts::line(first, TITLE)
+    display::line(first, MAX_TITLE_CHARS)
 }
 
 #[cfg(test)]
@@ -321,21 +329,21 @@ mod tests {
         assert_eq!(title("\n  Write a report \n about bees"), "Write a report");
         assert_eq!(title("tab\there\u{7}"), "tab here");
         let long = title(&"bee ".repeat(50));
-        assert_eq!((long.chars().count(), long.ends_with('…')), (TITLE, true), "{long}");
+        assert_eq!((long.chars().count(), long.ends_with('…')), (MAX_TITLE_CHARS, true), "{long}");
     }
 
     #[test]
     fn a_part_of_an_id_stands_for_the_one_that_it_fits() {
         let [a, b] = [1, 2].map(|byte| RunId::from_bytes([byte; 16]));
-        assert_eq!(only("0101", vec![a, b], "run").unwrap(), Some(a));
-        assert_eq!(only("0303", vec![a, b], "run").unwrap(), None);
+        assert_eq!(unique_match("0101", vec![a, b], "run").unwrap(), Some(a));
+        assert_eq!(unique_match("0303", vec![a, b], "run").unwrap(), None);
         let listed: RunId = "019a8692-3480-7303-8303-0303f068a1b2".parse().unwrap();
         let like_it: RunId = "019a8692-3480-7303-8303-0303f068ffff".parse().unwrap();
-        assert_eq!(only("f068", vec![a, listed], "run").unwrap(), Some(listed));
-        assert_eq!(only("f068a1", vec![like_it, listed], "run").unwrap(), Some(listed));
-        let several = only("f068", vec![like_it, listed], "run").unwrap_err();
+        assert_eq!(unique_match("f068", vec![a, listed], "run").unwrap(), Some(listed));
+        assert_eq!(unique_match("f068a1", vec![like_it, listed], "run").unwrap(), Some(listed));
+        let several = unique_match("f068", vec![like_it, listed], "run").unwrap_err();
         assert_eq!((several.code, several.message.contains("more than one")), (ErrorCode::BadRequest, true));
-        assert_eq!(only("01", vec![a, b], "run").unwrap_err().code, ErrorCode::BadRequest);
-        assert_eq!(only("0101", vec![a, a], "run").unwrap_err().code, ErrorCode::BadRequest);
+        assert_eq!(unique_match("01", vec![a, b], "run").unwrap_err().code, ErrorCode::BadRequest);
+        assert_eq!(unique_match("0101", vec![a, a], "run").unwrap_err().code, ErrorCode::BadRequest);
     }
 }

@@ -1,4 +1,4 @@
-//! Which operation a person means: none named, an id or a part of it, or the event at a seq.
+//! Finds the operation that a request refers to: the latest, one by its id or a part of it, or that of an event.
 
 use std::ops::ControlFlow;
 
@@ -10,25 +10,25 @@ use super::{Caller, Computer};
 use crate::error::{ComputerError, ErrorCode};
 
 impl Computer {
-    /// What a command is about. For a resend that was decided the first time, and one of its events tells: what is found
-    /// now is something else, and may be nothing.
+    /// The operation that a request refers to. For a resend it is read from the events of the first answer, because a
+    /// new lookup could give another result.
     pub(super) fn target<T>(
         &self,
         caller: &Caller,
-        told: impl Fn(Event) -> Option<T>,
+        target_in: impl Fn(Event) -> Option<T>,
         find: impl FnOnce() -> Result<T, ComputerError>,
     ) -> Result<T, ComputerError> {
-        if let Some(before) = self.decided_before(caller, &told)? {
+        if let Some(before) = self.target_of_resend(caller, &target_in)? {
             return Ok(before);
         }
-        // The first one may have been decided since then.
-        find().or_else(|failure| self.decided_before(caller, &told)?.ok_or(failure))
+        // The first request may have been recorded since then.
+        find().or_else(|failure| self.target_of_resend(caller, &target_in)?.ok_or(failure))
     }
 
-    fn decided_before<T>(
+    fn target_of_resend<T>(
         &self,
         caller: &Caller,
-        told: impl Fn(Event) -> Option<T>,
+        target_in: impl Fn(Event) -> Option<T>,
     ) -> Result<Option<T>, ComputerError> {
         let Some(first) = self.log().answer(caller.origin.command)? else { return Ok(None) };
         let mut found = None;
@@ -36,7 +36,7 @@ impl Computer {
             if stored.seq > first.last || found.is_some() {
                 return ControlFlow::Break(());
             }
-            found = stored.decode().ok().and_then(&told);
+            found = stored.decode().ok().and_then(&target_in);
             ControlFlow::Continue(())
         })?;
         Ok(found)
@@ -73,7 +73,7 @@ impl Computer {
         self.operation_named_as(text, "operation")
     }
 
-    /// The same; `what` says what a person means by it.
+    /// The same; `what` is the word for it in messages.
     pub(super) fn operation_named_as(&self, text: &str, what: &str) -> Result<OpId, ComputerError> {
         if let Ok(op) = text.parse() {
             return Ok(op);
@@ -81,11 +81,11 @@ impl Computer {
         if let Some(seq) = text.strip_prefix('@').and_then(|seq| seq.parse().ok()) {
             return operation_at(&**self.log(), seq);
         }
-        named(self.projector().views(), text, what)
+        find_operation(self.projector().views(), text, what)
     }
 }
 
-/// What an undo or a redo was of.
+/// The operation that an undo or redo reverted.
 pub(super) fn reverted(event: Event) -> Option<OpId> {
     let Payload::Revert(revert) = event.payload else { return None };
     match revert {
@@ -94,8 +94,8 @@ pub(super) fn reverted(event: Event) -> Option<OpId> {
     }
 }
 
-/// The operation that a part of an id stands for.
-fn named(views: &projector::Views, text: &str, what: &str) -> Result<OpId, ComputerError> {
+/// The operation with a part of its id.
+fn find_operation(views: &projector::Views, text: &str, what: &str) -> Result<OpId, ComputerError> {
     let digits = text.chars().filter(char::is_ascii_hexdigit).count();
     let others = text.chars().filter(|c| !c.is_ascii_hexdigit() && *c != '-').count();
     if digits < 4 || others > 0 {

@@ -1,22 +1,23 @@
-//! What is asked about runs of agents, and what is told. A run, a question and a permission are named by their id or a
-//! part of it, as a person types them.
+//! Requests about runs of agents, and their answers. Runs, questions and grants are named by their id or a part of it,
+//! as a person types it.
 
 use serde::{Deserialize, Serialize};
 use shared_types::payload::run::Reply;
 use shared_types::wire::{
-    GrantList, Questions, RunDetails, RunGesture, RunLine, RunList, StartRun, Step, StepParts,
+    GrantList, Questions, RunControl, RunDetails, RunLine, RunList, StartRun, Step, StepDetail,
 };
 use shared_types::{Seq, TaskId};
 
-use super::{Choices, OutsideEdits};
+use super::{CaptureNeed, Choices};
 
-/// Something about runs. A gesture is only recorded; the process that carries out the run follows the log and acts on it.
+/// A request about runs. What a person does to a run is only recorded; the process that executes the run follows the
+/// log and acts on it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RunRequest {
-    /// The envelope's command is the one that counts for a resend.
+    /// A resend is recognised by the envelope's command id.
     Start(StartRun),
-    /// The newest, or those that began before an event.
+    /// The newest runs, or those that started before an event.
     List {
         before: Option<Seq>,
     },
@@ -28,15 +29,19 @@ pub enum RunRequest {
         run: String,
         before: Option<Seq>,
     },
-    Parts {
+    /// Input and output of one step.
+    #[serde(rename = "parts")]
+    StepDetail {
         run: String,
         seq: Seq,
     },
-    Gesture {
+    #[serde(rename = "gesture")]
+    Control {
         run: String,
-        gesture: RunGesture,
+        #[serde(rename = "gesture")]
+        control: RunControl,
     },
-    /// Undoes everything that its calls did to files.
+    /// Undoes all changes of its calls to files.
     Undo {
         run: String,
         choices: Choices,
@@ -47,27 +52,27 @@ pub enum RunRequest {
         choices: Choices,
         preview: bool,
     },
-    /// Lets it go on from before a step, and takes back what its calls did to files since.
+    /// Rewinds it to before a step, and undoes the changes of its calls to files since then.
     Retry {
         run: String,
         step: Seq,
         choices: Choices,
         preview: bool,
     },
-    /// What waits for the person, in all runs.
+    /// The open questions of all runs.
     Questions,
-    /// Answers a question, or the only one there is.
+    /// Answers a question; without an id, the only open one.
     Answer {
         ask: Option<String>,
         reply: Reply,
     },
-    /// Which model the person wants for the agent that takes objectives.
+    /// The model that the settings name for the lead agent.
     Model,
     Grants,
     Revoke {
         grant: String,
     },
-    /// Tells what happens after an event until the run is over, waits for the person or is paused.
+    /// Reports what happens after an event until the run is over, waits for the person or is paused.
     Follow {
         run: String,
         after: Seq,
@@ -75,53 +80,55 @@ pub enum RunRequest {
 }
 
 impl RunRequest {
-    /// See [`Request::outside_edits`](super::Request::outside_edits).
-    pub(super) fn outside_edits(&self) -> OutsideEdits {
+    /// See [`Request::capture_need`](super::Request::capture_need).
+    pub(super) fn capture_need(&self) -> CaptureNeed {
         match self {
             // A person who gives the work back may just have saved a file.
-            Self::Gesture { gesture: RunGesture::Resume { .. }, .. }
+            Self::Control { control: RunControl::Resume { .. }, .. }
             | Self::Undo { .. }
             | Self::Redo { .. }
-            | Self::Retry { .. } => OutsideEdits::AllOfThem,
+            | Self::Retry { .. } => CaptureNeed::FullScan,
             // A file that is attached may have been made a moment ago.
-            Self::Start(start) if !start.attached.is_empty() => OutsideEdits::AllOfThem,
+            Self::Start(start) if !start.attached.is_empty() => CaptureNeed::FullScan,
             Self::Start(_)
             | Self::List { .. }
             | Self::Show { .. }
             | Self::Steps { .. }
-            | Self::Parts { .. }
-            | Self::Gesture { .. }
+            | Self::StepDetail { .. }
+            | Self::Control { .. }
             | Self::Questions
             | Self::Answer { .. }
             | Self::Model
             | Self::Grants
             | Self::Revoke { .. }
-            | Self::Follow { .. } => OutsideEdits::DoNotMatter,
+            | Self::Follow { .. } => CaptureNeed::None,
         }
     }
 }
 
-/// What is told about runs.
+/// The answer to a request about runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RunAnswer {
+pub enum RunResponse {
     Line(RunLine),
     List(RunList),
     Details(Box<RunDetails>),
     Steps(Vec<Step>),
-    Parts(Box<StepParts>),
+    #[serde(rename = "parts")]
+    StepDetail(Box<StepDetail>),
     Questions(Questions),
     Grants(GrantList),
-    /// Nothing, where they leave that to the catalog.
+    /// `None` if the catalog decides.
     Model(Option<String>),
 }
 
-/// What happens in a run that is followed.
+/// What happens in a run that a caller follows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunUpdate {
-    /// A step, and once more when a call is answered.
+    /// A step. A call is sent again when it has a result.
     Step(Box<Step>),
-    /// Words of an agent, as they come.
-    Said { task: TaskId, text: String },
+    /// Text of an agent, as its model streams it.
+    #[serde(rename = "said")]
+    StreamedText { task: TaskId, text: String },
 }

@@ -11,7 +11,7 @@ mod versions;
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{Entry, Found, Listing};
+use shared_types::wire::{Entry, FileMatch, Listing};
 use shared_types::{FilePath, WindowId};
 
 use crate::api::{self, ApiResult};
@@ -278,7 +278,7 @@ fn Crumbs(view: FilesView) -> Element {
 fn SearchResults(search: Signal<String>, view: FilesView) -> Element {
     let app_state = app_state();
     let changes = use_changes(Change::is_of_file);
-    let found = api::use_fetched::<Vec<Found>>(move || {
+    let found = api::use_fetched::<Vec<FileMatch>>(move || {
         drop(changes.read());
         api::query("/search", &[("q", search.read().trim()), ("limit", "100")])
     });
@@ -295,7 +295,7 @@ fn SearchResults(search: Signal<String>, view: FilesView) -> Element {
                         Icon { name: icon_for(hit.path.name()) }
                         b { "{hit.path.name()}" }
                         small { "{hit.path}" }
-                        if hit.matched == shared_types::wire::Matched::Text { span { class: "chip", {words::files::IN_ITS_TEXT} } }
+                        if hit.matched == shared_types::wire::MatchedIn::Text { span { class: "chip", {words::files::IN_ITS_TEXT} } }
                     }
                 }
             }

@@ -1,7 +1,7 @@
 //! Checkpoints: git commits of the whole workspace. Make one, compare any two or one with now, return to one.
 
 use dioxus::prelude::*;
-use shared_types::wire::{Checkpoint, Comparison, Done, NewCheckpoint};
+use shared_types::wire::{ChangeResult, Checkpoint, Comparison, NewCheckpoint};
 use shared_types::{Seq, WindowId};
 
 use crate::api::{self, ApiResult};
@@ -54,7 +54,7 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     let text = if text.is_empty() { {words::checkpoints::NO_MESSAGE}.to_owned() } else { text };
                     busy.set(true);
                     spawn(async move {
-                        let answer: ApiResult<Done> = api::post("/checkpoints", &NewCheckpoint { message: text }).await;
+                        let answer: ApiResult<ChangeResult> = api::post("/checkpoints", &NewCheckpoint { message: text }).await;
                         busy.set(false);
                         if answer.is_ok() {
                             message.set(String::new());

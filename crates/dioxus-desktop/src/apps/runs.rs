@@ -8,7 +8,7 @@ pub(crate) use head::share;
 
 use dioxus::prelude::*;
 use shared_types::payload::run::Budget;
-use shared_types::wire::{RunDetails, RunGesture, RunLine, RunList};
+use shared_types::wire::{RunControl, RunDetails, RunLine, RunList};
 use shared_types::{RunId, Seq, TaskId, WindowId};
 
 use crate::api::{self, ApiResult};
@@ -101,7 +101,7 @@ fn run_row(window: WindowId, line: &RunLine, on: bool) -> Element {
             b { class: if line.undone { "gone" } else { "" }, "{line.title}" }
             span {
                 span { class, "{word}" }
-                if line.asks > 0 { span { class: "chip warn", {words::runs::questions(line.asks)} } }
+                if line.open_questions > 0 { span { class: "chip warn", {words::runs::questions(line.open_questions)} } }
                 if line.undone { span { class: "chip", {words::UNDONE} } }
             }
             small { "{clock::when(line.started)} " {cost(&line.cost)} }
@@ -161,7 +161,7 @@ fn RunPage(window: WindowId, run: RunId) -> Element {
     let body = rsx! {
         {head::head(app_state, window, &known)}
         for question in details.questions.clone() {
-            Card { key: "{question.ask}", question }
+            Card { key: "{question.id}", question }
         }
         {head::outcome(app_state, details)}
         {agents::tree(app_state, details, only)}
@@ -185,6 +185,6 @@ fn back(window: WindowId) {
 }
 
 /// A callback that controls a run.
-fn on_press(run: RunId, gesture: RunGesture) -> impl Fn() + 'static {
-    move || runs::gesture(run, gesture.clone())
+fn on_press(run: RunId, control: RunControl) -> impl Fn() + 'static {
+    move || runs::control(run, control.clone())
 }

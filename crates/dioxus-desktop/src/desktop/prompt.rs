@@ -5,7 +5,7 @@ use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
 use shared_types::FilePath;
 use shared_types::payload::run::Budget;
-use shared_types::wire::{Found, Matched, ModelList};
+use shared_types::wire::{FileMatch, MatchedIn, ModelList};
 
 use super::prompt_commands::{self, Command};
 use crate::api::{self, ApiResult};
@@ -29,7 +29,7 @@ pub(crate) enum Hit {
     /// There is no model that could take one.
     NoModel,
     App(&'static AppInfo),
-    File(Found),
+    File(FileMatch),
     Page {
         title: &'static str,
         page: &'static str,
@@ -97,7 +97,7 @@ pub(crate) fn Prompt() -> Element {
     let mut text = use_signal(String::new);
     let mut focused = use_signal(|| false);
     let mut at = use_signal(|| 0usize);
-    let mut found = use_signal(Vec::<Found>::new);
+    let mut found = use_signal(Vec::<FileMatch>::new);
     let mut attached = use_signal(Vec::<FilePath>::new);
     let mut coming = use_signal(|| 0u32);
     let mut refresh = use_signal(|| 0u32);
@@ -119,7 +119,7 @@ pub(crate) fn Prompt() -> Element {
                 return;
             }
             let path = api::query("/search", &[("q", &words), ("limit", "8")]);
-            let answer: ApiResult<Vec<Found>> = api::get(&path).await;
+            let answer: ApiResult<Vec<FileMatch>> = api::get(&path).await;
             if *text.peek() != typed {
                 return;
             }
@@ -338,7 +338,7 @@ fn choices(
     let micros: Option<u64> = app_state.setting_as(BUDGET);
     let usual = list.budget.micros;
     let conductor = list.roles.iter().find(|line| line.role == "conductor");
-    let gets = conductor.and_then(|line| line.gets.as_deref());
+    let gets = conductor.and_then(|line| line.effective.as_deref());
     let name = chosen.as_deref().or(gets);
     let is_here = list.models.iter().any(|line| name == Some(&line.name) && line.provider == "local");
     rsx! {
@@ -388,8 +388,8 @@ fn HitRow(
         Hit::App(app) => (app.icon, app.title.to_owned(), app.about.to_owned()),
         Hit::File(found) => {
             let place = match found.matched {
-                Matched::Name => clock::size(found.size),
-                Matched::Text => words::files::IN_ITS_TEXT.to_owned(),
+                MatchedIn::Name => clock::size(found.size),
+                MatchedIn::Text => words::files::IN_ITS_TEXT.to_owned(),
             };
             (
                 apps::files::icon_for(found.path.name()),

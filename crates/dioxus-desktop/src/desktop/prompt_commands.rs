@@ -2,7 +2,7 @@
 
 use dioxus::prelude::*;
 use shared_types::FilePath;
-use shared_types::wire::{Done, NewCheckpoint};
+use shared_types::wire::{ChangeResult, NewCheckpoint};
 
 use crate::api::{self, ApiResult};
 use crate::state::{AppState, Overlay};
@@ -99,7 +99,8 @@ pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
         Verb::Undo => undo::revert_latest(app_state, RevertKind::Undo),
         Verb::Redo => undo::revert_latest(app_state, RevertKind::Redo),
         Verb::Checkpoint => api::run(async move {
-            let answer: ApiResult<Done> = api::post("/checkpoints", &NewCheckpoint { message: words }).await;
+            let answer: ApiResult<ChangeResult> =
+                api::post("/checkpoints", &NewCheckpoint { message: words }).await;
             app_state.report_done(words::checkpoints::MADE, &answer);
         }),
         Verb::Theme => match words.as_str() {

@@ -3,7 +3,7 @@
 
 use dioxus::prelude::*;
 use shared_types::Subject;
-use shared_types::wire::{Clash, Done, Side};
+use shared_types::wire::{ChangeResult, ConflictView, Side};
 
 use crate::dom;
 use crate::icons::Icon;
@@ -80,7 +80,7 @@ fn RevertQuestion(dialog: RevertDialog) -> Element {
     }
 }
 
-fn changes(done: Done, is_retry: bool) -> Element {
+fn changes(done: ChangeResult, is_retry: bool) -> Element {
     rsx! {
         if done.changes.is_empty() && done.notes.is_empty() {
             p { class: "quiet pad", {if is_retry { words::undo::NO_FILE_CHANGES } else { words::undo::NOTHING_WOULD_CHANGE }} }
@@ -111,7 +111,7 @@ fn side(chosen: &[Side], index: usize) -> Side {
 }
 
 #[component]
-fn Conflict(conflict: Clash, side: Side, onside: EventHandler<Side>) -> Element {
+fn Conflict(conflict: ConflictView, side: Side, onside: EventHandler<Side>) -> Element {
     let pane = |title: &'static str, text: Option<String>, mine: Side| {
         rsx! {
             button {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use dioxus::prelude::*;
 use shared_types::payload::DesktopEvent;
-use shared_types::wire::{Done, SentEvent};
+use shared_types::wire::{ChangeResult, SentEvent};
 use shared_types::{RunId, Source};
 
 use super::{AppState, Notice, Toast, ToastAction};
@@ -104,7 +104,7 @@ impl AppState {
     }
 
     /// Reports an operation and offers its undo; false if it failed.
-    pub(crate) fn report_operation(self, text: &str, answer: &ApiResult<Done>) -> bool {
+    pub(crate) fn report_operation(self, text: &str, answer: &ApiResult<ChangeResult>) -> bool {
         match answer {
             Ok(done) => {
                 // A move is two changes and still one file.

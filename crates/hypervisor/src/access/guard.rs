@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use shared_types::UserId;
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
 use super::{Access, Credential, ExtensionLoader, Principal, origin};
 use crate::client_address::ClientAddress;
@@ -45,7 +45,7 @@ pub(super) async fn guard(
 /// Returns the user who is signed in; `None` for an anonymous caller of a public route.
 async fn admit(guard: &RouteGuard, request: &mut Request) -> Result<Option<UserId>, ApiError> {
     let Some(principal) = authorize(guard, request)? else { return Ok(None) };
-    if !matches!(guard.access, Access::Anyone | Access::SignedIn(Scope::Account)) {
+    if !matches!(guard.access, Access::Anyone | Access::SignedIn(TokenScope::Account)) {
         let extensions = (guard.load_extensions)(principal.clone()).await?;
         request.extensions_mut().extend(extensions);
     }

@@ -52,13 +52,13 @@ async fn a_handler_answers_only_to_the_method_of_its_route() {
 #[test]
 fn a_token_never_reaches_owner_or_account_routes() {
     let user = User { id: UserId::owner(), name: "Ada".into(), owner: true, handle: [0; 16] };
-    let all = vec![Scope::Read, Scope::Write, Scope::Terminal, Scope::Account];
+    let all = vec![TokenScope::Read, TokenScope::Write, TokenScope::Terminal, TokenScope::Account];
     let token = Principal::new(user.clone(), Credential::Token { id: "t".into(), scopes: all });
     let session = Principal::new(user, Credential::Session { id: "s".into() });
     for (access, allowed_for_token) in [
         (Access::Anyone, true),
-        (Access::SignedIn(Scope::Read), true),
-        (Access::SignedIn(Scope::Account), false),
+        (Access::SignedIn(TokenScope::Read), true),
+        (Access::SignedIn(TokenScope::Account), false),
         (Access::Owner, false),
     ] {
         assert_eq!(token.authorize(access).is_ok(), allowed_for_token, "{access:?}");

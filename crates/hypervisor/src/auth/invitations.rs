@@ -6,7 +6,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, HeaderName};
 use axum::{Extension, Json as Answer};
-use shared_types::wire::{Invitation, Invite, Invited};
+use shared_types::wire::{CreatedInvitation, Invitation, InvitationRequest};
 
 use crate::access::Principal;
 use crate::body::Json;
@@ -24,11 +24,11 @@ pub(super) async fn invite(
     Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
     client: ClientInfo,
-    Json(body): Json<Invite>,
-) -> Result<([(HeaderName, &'static str); 1], Answer<Invited>), ApiError> {
+    Json(body): Json<InvitationRequest>,
+) -> Result<([(HeaderName, &'static str); 1], Answer<CreatedInvitation>), ApiError> {
     let new = state.identity.invite(&principal.user, &body.name, &client)?;
     let link = state.site.invitation_link(&new.secret);
-    Ok(([(CACHE_CONTROL, "no-store")], Answer(Invited { link, invitation: new.invitation })))
+    Ok(([(CACHE_CONTROL, "no-store")], Answer(CreatedInvitation { link, invitation: new.invitation })))
 }
 
 pub(super) async fn withdraw(

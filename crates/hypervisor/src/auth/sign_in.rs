@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
-use shared_types::wire::{Link, Recover};
+use shared_types::wire::{RecoveryLogin, SignInLink};
 
 use crate::access::Principal;
 use crate::body::Json;
@@ -37,7 +37,7 @@ pub(super) async fn link(
     Extension(state): Extension<Arc<ServerState>>,
     previous: PreviousPrincipal,
     client: ClientInfo,
-    Json(link): Json<Link>,
+    Json(link): Json<SignInLink>,
 ) -> Result<Response, ApiError> {
     let session = state.identity.redeem_link(&link.secret, &client)?;
     Ok(start_session(&state, &session, previous, &client))
@@ -47,7 +47,7 @@ pub(super) async fn accept(
     Extension(state): Extension<Arc<ServerState>>,
     previous: PreviousPrincipal,
     client: ClientInfo,
-    Json(link): Json<Link>,
+    Json(link): Json<SignInLink>,
 ) -> Result<Response, ApiError> {
     let session = state.identity.accept(&link.secret, &client)?;
     Ok(start_session(&state, &session, previous, &client))
@@ -57,7 +57,7 @@ pub(super) async fn recover(
     Extension(state): Extension<Arc<ServerState>>,
     previous: PreviousPrincipal,
     client: ClientInfo,
-    Json(body): Json<Recover>,
+    Json(body): Json<RecoveryLogin>,
 ) -> Result<Response, ApiError> {
     let _permit = state.hashing.try_acquire().map_err(|_| ApiError::too_many(1))?;
     let (identity, info) = (state.identity.clone(), client.clone());

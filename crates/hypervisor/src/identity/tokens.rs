@@ -1,7 +1,7 @@
 //! API tokens for scripts. A token can do what its scopes allow, and never change the account.
 
 use rusqlite::{OptionalExtension, Row, params};
-use shared_types::wire::{ApiToken, NewToken, Scope};
+use shared_types::wire::{ApiToken, NewToken, TokenScope};
 use shared_types::{Timestamp, UserId};
 
 use super::audit::{self, AuditAction};
@@ -16,25 +16,25 @@ pub(crate) const PREFIX: &str = "choir_";
 pub struct VerifiedToken {
     pub id: String,
     pub user: User,
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<TokenScope>,
 }
 
-const fn scope_name(scope: Scope) -> &'static str {
+const fn scope_name(scope: TokenScope) -> &'static str {
     match scope {
-        Scope::Read => "read",
-        Scope::Write => "write",
-        Scope::Terminal => "terminal",
-        Scope::Account => "account",
+        TokenScope::Read => "read",
+        TokenScope::Write => "write",
+        TokenScope::Terminal => "terminal",
+        TokenScope::Account => "account",
     }
 }
 
-fn scope_list(scopes: &[Scope]) -> String {
+fn scope_list(scopes: &[TokenScope]) -> String {
     scopes.iter().map(|scope| scope_name(*scope)).collect::<Vec<_>>().join(" ")
 }
 
 /// Parses the scopes of a row. `Account` is never accepted.
-fn parse_scopes(text: &str) -> Vec<Scope> {
-    let known = [Scope::Read, Scope::Write, Scope::Terminal];
+fn parse_scopes(text: &str) -> Vec<TokenScope> {
+    let known = [TokenScope::Read, TokenScope::Write, TokenScope::Terminal];
     known.into_iter().filter(|scope| text.split(' ').any(|name| name == scope_name(*scope))).collect()
 }
 
@@ -53,7 +53,7 @@ fn token_of(row: &Row<'_>) -> rusqlite::Result<ApiToken> {
 }
 
 /// Checks the request for a token. Returns its name and its distinct scopes.
-fn check(new: &NewToken) -> Result<(String, Vec<Scope>), IdentityError> {
+fn check(new: &NewToken) -> Result<(String, Vec<TokenScope>), IdentityError> {
     let name = users::check_name(&new.name)?;
     let mut scopes = new.scopes.clone();
     scopes.sort_unstable();
@@ -61,7 +61,7 @@ fn check(new: &NewToken) -> Result<(String, Vec<Scope>), IdentityError> {
     if scopes.is_empty() {
         return Err(IdentityError::Invalid("a token needs at least one scope: read, write, terminal".into()));
     }
-    if scopes.contains(&Scope::Account) {
+    if scopes.contains(&TokenScope::Account) {
         return Err(IdentityError::Invalid("a token cannot have the scope account; sign in instead".into()));
     }
     if new.days.is_some_and(|days| days == 0 || days > limits::MAX_TOKEN_DAYS) {

@@ -75,7 +75,7 @@ async fn malformed_credentials_count_as_signed_out() {
 #[tokio::test]
 async fn a_route_for_files_accepts_larger_bodies() {
     let server = TestServer::new();
-    let token = server.token_of(&owner(), &[shared_types::wire::Scope::Write]);
+    let token = server.token_of(&owner(), &[shared_types::wire::TokenScope::Write]);
     let request = request(Method::PUT, "/api/v1/bytes").token(&token).body(vec![0; 3 << 20]);
     assert_eq!(request.send(&server).await.bytes, b"3145728");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::http::Method;
 use hypervisor::vault::{KeyScope, ProviderName, ProviderSecret};
 use serde_json::{Value, json};
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
 use crate::authenticator::Authenticator;
 use crate::passkeys::register;
@@ -141,7 +141,7 @@ async fn call(caller: Caller, method: &Method, path: &str, body: &Value) -> Test
         request = request.cookie(cookie);
     }
     if caller == Caller::Token {
-        let everything = [Scope::Read, Scope::Write, Scope::Terminal];
+        let everything = [TokenScope::Read, TokenScope::Write, TokenScope::Terminal];
         request = request.token(&server.token_of(&owner(), &everything));
     }
     request.send(&server).await
@@ -166,7 +166,7 @@ async fn fill(server: &TestServer, path: &str, body: &str) -> (String, String) {
         path = path.replace("<session>", &server.identity.sessions(&owner(), None).unwrap()[0].id);
     }
     if path.contains("<token>") {
-        server.token_of(&owner(), &[Scope::Read]);
+        server.token_of(&owner(), &[TokenScope::Read]);
         path = path.replace("<token>", &server.identity.tokens(&owner()).unwrap()[0].id);
     }
     if path.contains("<passkey>") {
@@ -194,7 +194,8 @@ async fn a_request_reaches_the_computer_of_its_own_user() {
     for user in [&owner(), &guest] {
         let by_cookie = get("/api/v1/mine").cookie(&server.cookie_of(user)).send(&server).await;
         assert_eq!(by_cookie.bytes, user.as_str().as_bytes());
-        let by_token = get("/api/v1/mine").token(&server.token_of(user, &[Scope::Read])).send(&server).await;
+        let by_token =
+            get("/api/v1/mine").token(&server.token_of(user, &[TokenScope::Read])).send(&server).await;
         assert_eq!(by_token.bytes, user.as_str().as_bytes());
     }
     assert_eq!(guest.as_str(), "grace-hopper");
@@ -203,14 +204,14 @@ async fn a_request_reaches_the_computer_of_its_own_user() {
 #[tokio::test]
 async fn a_token_does_what_its_scopes_say_until_it_ends() {
     let server = TestServer::new();
-    let token = server.token_of(&owner(), &[Scope::Write]);
+    let token = server.token_of(&owner(), &[TokenScope::Write]);
     let write = || request(Method::POST, "/api/v1/mine").token(&token);
     assert_eq!(write().send(&server).await.status, 200);
     assert_eq!(get("/api/v1/mine").token(&token).send(&server).await.code(), "wrong_scope");
     server.wait(30 * DAY);
     assert_eq!(write().send(&server).await.code(), "signed_out");
 
-    let token = server.token_of(&owner(), &[Scope::Read]);
+    let token = server.token_of(&owner(), &[TokenScope::Read]);
     let id = server.identity.tokens(&owner()).unwrap()[0].id.clone();
     assert_eq!(get("/api/v1/mine").token(&token).send(&server).await.status, 200);
     server.identity.revoke_token(&owner(), &id, &client()).unwrap();

@@ -2,14 +2,14 @@
 
 use axum::http::{Method, StatusCode};
 use serde_json::json;
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
 use crate::test_server::{OWN_ORIGIN, TestServer, get, link, owner, post, request};
 
 #[tokio::test]
 async fn an_unknown_host_is_refused_and_loopback_ips_redirect_to_the_name() {
     let server = TestServer::new();
-    let token = server.token_of(&owner(), &[Scope::Read]);
+    let token = server.token_of(&owner(), &[TokenScope::Read]);
     for host in ["evil.example", "localhost:9", "localhost.evil.example:8080", "192.0.2.1:8080", ""] {
         let answer = get("/").with("host", host).send(&server).await;
         assert_eq!(
@@ -56,7 +56,7 @@ async fn a_cookie_counts_only_from_our_own_pages() {
         assert_eq!(answer.status == 200, right, "{origin:?} {fetched:?}: {}", answer.status);
         assert!(right || answer.code() == "wrong_origin");
     }
-    let token = server.token_of(&owner(), &[Scope::Write]);
+    let token = server.token_of(&owner(), &[TokenScope::Write]);
     let script = request(Method::POST, "/api/v1/mine").token(&token).send(&server).await;
     assert_eq!(script.status, StatusCode::OK);
 }
@@ -83,14 +83,14 @@ async fn a_websocket_is_opened_by_our_pages_or_by_a_token() {
         let request = if let Some(origin) = origin { request.with("origin", origin) } else { request };
         assert_eq!(request.send(&server).await.code(), "wrong_origin", "{origin:?}");
     }
-    let token = server.token_of(&owner(), &[Scope::Read]);
+    let token = server.token_of(&owner(), &[TokenScope::Read]);
     assert_eq!(upgrade().token(&token).send(&server).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn only_configured_origins_may_read_responses() {
     let server = TestServer::with_site(None, &["https://app.example.org"], &[]);
-    let token = server.token_of(&owner(), &[Scope::Read]);
+    let token = server.token_of(&owner(), &[TokenScope::Read]);
     let preflight = |origin: &str| {
         let request = request(Method::OPTIONS, "/api/v1/mine").with("origin", origin);
         request.with("access-control-request-method", "GET")

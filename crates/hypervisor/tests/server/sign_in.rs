@@ -148,7 +148,7 @@ async fn the_audit_trail_names_everything_and_no_secret_is_on_the_disk() {
     let server = TestServer::new();
     let cookie = server.cookie_of(&owner());
     let link = server.identity.make_link(&owner()).unwrap().reveal();
-    let token = server.token_of(&owner(), &[shared_types::wire::Scope::Read]);
+    let token = server.token_of(&owner(), &[shared_types::wire::TokenScope::Read]);
     let invitation = server.identity.invite(&owner(), "Grace", &client()).unwrap().secret.reveal();
     let codes = server.identity.make_recovery_codes(&owner(), &client()).unwrap();
     post(LINK, &json!({ "secret": "0".repeat(64) })).from("203.0.113.9").send(&server).await;

@@ -21,7 +21,7 @@ use hypervisor::site::{Site, Transport};
 use hypervisor::vault::{MasterKeySource, Vault};
 use hypervisor::{auth, pages};
 use serde_json::{Value, json};
-use shared_types::wire::{NewToken, Scope};
+use shared_types::wire::{NewToken, TokenScope};
 use shared_types::{Timestamp, UserId};
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -101,7 +101,7 @@ impl TestServer {
         self.identity.accept(&invitation.secret.reveal(), &client()).unwrap().user.id
     }
 
-    pub(crate) fn token_of(&self, user: &UserId, scopes: &[Scope]) -> String {
+    pub(crate) fn token_of(&self, user: &UserId, scopes: &[TokenScope]) -> String {
         let new = NewToken { name: "script".into(), scopes: scopes.to_vec(), days: Some(30) };
         self.identity.make_token(user, &new, &client()).unwrap().secret.unwrap()
     }
@@ -128,11 +128,16 @@ fn router(state: Arc<ServerState>) -> Router {
     let own_user_id =
         |Extension(Computer(user)): Extension<Computer>| async move { user.to_string().into_response() };
     let mut routes = auth::routes();
-    routes.push(Route::get("/api/v1/mine", Access::SignedIn(Scope::Read), "Own user id", own_user_id));
-    routes.push(Route::post("/api/v1/mine", Access::SignedIn(Scope::Write), "Own user id", own_user_id));
+    routes.push(Route::get("/api/v1/mine", Access::SignedIn(TokenScope::Read), "Own user id", own_user_id));
+    routes.push(Route::post("/api/v1/mine", Access::SignedIn(TokenScope::Write), "Own user id", own_user_id));
     let length = |body: Bytes| async move { body.len().to_string() };
-    let bytes =
-        Route::new(Method::PUT, "/api/v1/bytes", Access::SignedIn(Scope::Write), "Body length", own_user_id);
+    let bytes = Route::new(
+        Method::PUT,
+        "/api/v1/bytes",
+        Access::SignedIn(TokenScope::Write),
+        "Body length",
+        own_user_id,
+    );
     routes.push(Route { handler: put(length), ..bytes }.accepts_file());
     routes.extend(pages::routes(Pages {
         assets: Arc::new(Bundle),

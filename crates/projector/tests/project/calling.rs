@@ -5,7 +5,7 @@ use kernel::{Action, OutsideEdit, Rejection};
 use projector::query::{OperationFilter, OperationRow};
 use shared_types::payload::file::FileNode;
 use shared_types::payload::tool::{StopReason, ToolCall, ToolReport, ToolStatus};
-use shared_types::wire::{CallRow, CallStatus, RevertDirection, Reverted};
+use shared_types::wire::{CallLine, CallStatus, RevertDirection, Reverted};
 use shared_types::{ContentRef, OpId, Source};
 
 use crate::computer::{Computer, at, new_op};
@@ -47,7 +47,7 @@ fn a_row_shows_the_state_of_a_command() {
     let running = row(&computer, op);
     assert_eq!((&*running.family, &*running.label), ("tool", "ran: cargo test"));
     assert_eq!(running.title.as_deref(), Some("cargo test"));
-    let call = |status, code| Some(CallRow { status, code, network: true });
+    let call = |status, code| Some(CallLine { status, code, network: true });
     assert_eq!((running.call, running.reversible), (call(CallStatus::Running, None), false));
 
     let hold = Action::HoldCall { report: ToolReport::default(), changes: 1, code: Some(3) };
@@ -82,7 +82,7 @@ fn every_end_has_its_own_status() {
     for (status, word, code) in cases {
         let op = start(&computer, "make", false);
         end(&computer, op, status, Vec::new(), &[]);
-        assert_eq!(row(&computer, op).call, Some(CallRow { status: word, code, network: false }));
+        assert_eq!(row(&computer, op).call, Some(CallLine { status: word, code, network: false }));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The time from `kill -9` until all runs go on.
 //!
 //! A process of its own carries the runs on, until each is in the middle of its work. Then it is killed, and another is
-//! started in its place. The model lives on here, and so does whoever looks at the log.
+//! started in its place. The model and the reader of the log stay in this process.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,15 @@ use scripted_model::{ScriptedServer, Wire};
 use serde_json::json;
 
 use crate::figures::Figures;
-use crate::machine::{computer, minds, script, start};
+use crate::machine::{agent_services, computer, script, start};
 
 /// The first word of a process that is told to carry runs on.
 const WORK: &str = "work";
 const STEPS: usize = 12;
 /// What a model takes for a turn: long enough for all runs to be in the middle of their work at once.
 const MILLIS: u64 = 300;
-/// Calls of a run that are answered when it is killed: that of its first agent, and one of the agent which works for that.
+/// Calls of a run that are answered when it is killed: that of its first agent, and one of the agent which works for
+/// that.
 const ANSWERED: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(120);
 const GLANCE: Duration = Duration::from_millis(2);
@@ -53,13 +54,14 @@ impl Worker {
     pub(crate) fn work(self) -> Result<()> {
         let computer = Computer::open(&ComputerPaths::at(&self.folder))?;
         let runtime = tokio::runtime::Runtime::new()?;
-        let desk = runtime.block_on(OpenComputer::open(computer, &minds(&self.url, &self.key)?))?;
+        let open_computer =
+            runtime.block_on(OpenComputer::open(computer, &agent_services(&self.url, &self.key)?))?;
         for _ in 0..self.runs {
-            start(desk.computer())?;
+            start(open_computer.computer())?;
         }
-        // It ends with whoever started it.
+        // It ends with the process that started it.
         std::io::stdin().read_to_end(&mut Vec::new())?;
-        runtime.block_on(desk.close());
+        runtime.block_on(open_computer.close());
         Ok(())
     }
 
@@ -95,7 +97,7 @@ impl Drop for Process {
     }
 }
 
-/// The log, read beside whatever process holds the computer.
+/// The log, read while another process holds the computer.
 struct Log(Connection);
 
 impl Log {

@@ -25,7 +25,7 @@ impl ApiKeys for Key {
 
 /// Models that take so many milliseconds for a turn.
 pub(crate) fn script(steps: usize, millis: u64) -> Result<Script> {
-    // Each reads something new, so that nobody takes it for lost.
+    // Each step reads something new, so that the harness does not take it for a loop.
     let read = |n| {
         format!(
             "[[agent.step]]\ndelay_ms = {millis}\ncalls = [ {{ tool = \"read\", input = {{ path = \"a{n}.txt\" }} }} ]\n"
@@ -41,10 +41,10 @@ pub(crate) fn script(steps: usize, millis: u64) -> Result<Script> {
 }
 
 /// All agents think with the model at this address.
-pub(crate) fn minds(url: &str, key: &str) -> Result<AgentServices> {
+pub(crate) fn agent_services(url: &str, key: &str) -> Result<AgentServices> {
     let text = format!("[provider.anthropic]\nbase_url = \"{url}\"\nat_once = 128\n");
-    let (minds, key) = (AgentServices::new(Some(&text.parse()?))?, key.to_owned());
-    Ok(AgentServices { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..minds })
+    let (agent_services, key) = (AgentServices::new(Some(&text.parse()?))?, key.to_owned());
+    Ok(AgentServices { keys: Arc::new(move |_| Arc::new(Key(key.clone()))), ..agent_services })
 }
 
 /// As many files as the longest script reads.
@@ -64,14 +64,14 @@ pub(crate) fn computer(folder: &Path) -> Result<Computer> {
 
 pub(crate) fn start(computer: &Computer) -> Result<()> {
     let start = StartRun {
-        command: ids::command(),
-        run: ids::run(),
+        command: ids::new_command(),
+        run: ids::new_run(),
         objective: "Read all files.".into(),
         attached: Vec::new(),
         model: Some("claude-sonnet".into()),
         budget: Budget::default(),
     };
-    let envelope = Envelope::new(Request::Runs(RunRequest::Start(start)));
+    let envelope = Envelope::new(Request::AgentRuns(RunRequest::Start(start)));
     let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
     if let Answer::Failure(failure) = answer { Err(failure.into()) } else { Ok(()) }
 }

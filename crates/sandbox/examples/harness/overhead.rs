@@ -14,7 +14,7 @@ use shared_types::payload::llm::LlmEvent;
 use shared_types::{Payload, RunId, Seq, TaskId};
 
 use crate::figures::Figures;
-use crate::machine::{computer, minds, script, start};
+use crate::machine::{agent_services, computer, script, start};
 
 const PATIENCE: Duration = Duration::from_secs(300);
 const GLANCE: Duration = Duration::from_millis(2);
@@ -29,14 +29,14 @@ pub(crate) struct Load {
 
 /// What has to be reached.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Bar {
+pub(crate) enum OverheadTarget {
     /// One run that has the machine for itself.
     Alone,
     /// Many at once; a run that waits for a second for its turn is taken to starve.
     Crowd,
 }
 
-impl Bar {
+impl OverheadTarget {
     fn words(self) -> &'static str {
         match self {
             Self::Alone => "p50 < 5 ms",
@@ -53,20 +53,20 @@ impl Bar {
     }
 }
 
-pub(crate) fn measure(load: Load, bar: Bar, figures: &mut Figures) -> Result<()> {
+pub(crate) fn measure(load: Load, bar: OverheadTarget, figures: &mut Figures) -> Result<()> {
     let Load { runs, steps, millis } = load;
     let folder = tempfile::tempdir()?;
     let server = ScriptedServer::start(script(steps, millis)?);
-    let minds = minds(&server.url(Wire::Anthropic), server.key())?;
+    let agent_services = agent_services(&server.url(Wire::Anthropic), server.key())?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let desk = runtime.block_on(OpenComputer::open(computer(folder.path())?, &minds))?;
+    let open_computer = runtime.block_on(OpenComputer::open(computer(folder.path())?, &agent_services))?;
     let started = Instant::now();
     for _ in 0..runs {
-        start(desk.computer())?;
+        start(open_computer.computer())?;
     }
-    wait_until_completed(desk.computer(), runs)?;
+    wait_until_completed(open_computer.computer(), runs)?;
     let all = started.elapsed();
-    let steps = overheads(desk.computer())?;
+    let steps = overheads(open_computer.computer())?;
     let told = json!({
         "steps": steps.len(),
         "p50_ms": at(&steps, 0.5),
@@ -76,12 +76,12 @@ pub(crate) fn measure(load: Load, bar: Bar, figures: &mut Figures) -> Result<()>
     });
     let case = format!("{runs} at once, models that take {millis} ms: a step beyond its model");
     figures.tell(&case, told, bar.words(), bar.is_met(&steps));
-    runtime.block_on(desk.close());
+    runtime.block_on(open_computer.close());
     Ok(())
 }
 
-/// Waits until so many runs are completed. It looks rarely and decodes nothing else, so that it takes little from what is
-/// measured.
+/// Waits until so many runs are completed. It looks rarely and decodes nothing else, so that it takes little from what
+/// is measured.
 fn wait_until_completed(computer: &Computer, runs: usize) -> Result<()> {
     let (log, started) = (&**computer.log(), Instant::now());
     let (mut seen, mut completed) = (Seq::ZERO, 0);

@@ -1,7 +1,7 @@
-//! A request that changes the computer of the person who sends it.
+//! A request that changes the computer of its sender.
 //!
-//! Its id is minted by the caller, in the header `Choir-Command`: a request that is sent again under the same id is
-//! answered as the first time and changes nothing again. Without the header it gets an id of its own.
+//! The caller mints its id and sends it in the header `Choir-Command`: a resend with the same id gets the first answer
+//! and changes nothing. Without the header the request gets a new id.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use computer::ids;
 use computer::protocol::{Answer, Envelope, Request, VERSION};
 use hypervisor::access::{DescribedExtractor, RouteDescription};
 use hypervisor::recent_answers::COMMAND_HEADER;
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 use shared_types::{Actor, CommandId, OpId};
 
 use super::problem::{self, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 
-/// Who sends a request that changes something, and its id.
+/// The computer that a request changes, and the id of the request.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct ChangeContext {
     pub(super) computer: OpenComputer,
     command: CommandId,
 }
 
-impl Change {
+impl ChangeContext {
     /// A request whose id is in its body.
-    pub(super) fn under(computer: &OpenComputer, command: CommandId) -> Self {
+    pub(super) fn with_command(computer: &OpenComputer, command: CommandId) -> Self {
         Self { computer: computer.clone(), command }
     }
 
-    /// The operation that the request leads to. It has the id of the request, so a resend names the same one.
+    /// The operation of the request. It has the id of the request, so a resend has the same one.
     fn op(&self) -> OpId {
         OpId::from_bytes(*self.command.as_bytes())
     }
@@ -42,36 +42,36 @@ impl Change {
         Envelope { version: VERSION, actor: Actor::DESKTOP, command, op, request }
     }
 
-    /// Carries out a request without a body.
-    pub(super) async fn answer(&self, request: Request) -> Result<Answer, ComputerError> {
-        self.answer_to(self.envelope(request)).await
+    /// Sends a request without a body.
+    pub(super) async fn send(&self, request: Request) -> Result<Answer, ComputerError> {
+        self.send_envelope(self.envelope(request)).await
     }
 
     /// The same with an envelope, for a request whose operation has an id of its own.
-    pub(super) async fn answer_to(&self, envelope: Envelope) -> Result<Answer, ComputerError> {
+    pub(super) async fn send_envelope(&self, envelope: Envelope) -> Result<Answer, ComputerError> {
         let computer = Arc::clone(self.computer.computer());
         blocking(move || Ok(computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()))).await
     }
 
-    /// Carries out a request and says what it did.
-    pub(super) async fn make(&self, request: Request) -> Result<Done, RouteError> {
-        let answer = self.answer(request).await.and_then(Answer::into_done);
-        answer.map_err(|failure| problem::with_sides(&self.computer, failure))
+    /// Sends a request and returns its changes.
+    pub(super) async fn apply(&self, request: Request) -> Result<ChangeResult, RouteError> {
+        let answer = self.send(request).await.and_then(Answer::into_done);
+        answer.map_err(|failure| problem::with_conflicts(&self.computer, failure))
     }
 }
 
-impl DescribedExtractor for Change {
+impl DescribedExtractor for ChangeContext {
     fn describe(description: &mut RouteDescription) {
         description.has_command_id = true;
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Change {
+impl<S: Send + Sync> FromRequestParts<S> for ChangeContext {
     type Rejection = RouteError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, RouteError> {
         let command = match parts.headers.get(COMMAND_HEADER) {
-            None => ids::command(),
+            None => ids::new_command(),
             Some(value) => value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
                 let detail = "the header Choir-Command is not a UUID";
                 RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)

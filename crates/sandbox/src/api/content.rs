@@ -1,7 +1,7 @@
-//! Bytes of files, in and out.
+//! Reads and writes the bytes of files.
 //!
-//! What somebody wrote is never a page of ours: it goes out with a policy that forbids everything, and as a download
-//! when a browser would otherwise show it as a document.
+//! User content is never served as a page of ours: responses carry a policy that forbids everything, and are downloads
+//! where a browser would render them as a document.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -19,62 +19,63 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 use shared_types::{ContentHash, FilePath, Seq};
 use tokio::sync::mpsc;
 
-use super::change::Change;
+use super::change::ChangeContext;
 use super::problem::{Params, RouteError};
-use super::{Of, problem};
+use super::{CurrentComputer, problem};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 
 const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
 /// Chunks of an upload that wait for the disk, and of a download that wait for the caller.
-const AHEAD: usize = 16;
+const QUEUED_CHUNKS: usize = 16;
 const CHUNK: usize = 64 << 10;
-/// What RFC 8187 has encoded in a name, and a little more.
-const NOT_IN_A_NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+/// The characters that RFC 8187 requires to be encoded in a file name, and a few more.
+const ENCODED_IN_FILE_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
-/// Which bytes.
+/// Which bytes to read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
-    /// A file; this or the hash must be there.
+pub(super) struct ContentQuery {
+    /// A file. Either this or the hash is required.
     path: Option<FilePath>,
     hash: Option<ContentHash>,
-    /// The moment to read the path at; now, if absent.
+    /// The event at which to read the path; absent for now.
     at: Option<Seq>,
     /// More than zero for a download.
     download: Option<u8>,
 }
 
 pub(super) async fn read(
-    desk: Of,
+    open_computer: CurrentComputer,
     method: Method,
-    Params(wanted): Params<Wanted>,
+    Params(query): Params<ContentQuery>,
     headers: HeaderMap,
 ) -> Result<Response, RouteError> {
-    let desk = desk.0;
+    let open_computer = open_computer.0;
     let (hash, name) = {
-        let (desk, path, hash, at) = (desk.clone(), wanted.path.clone(), wanted.hash, wanted.at);
-        blocking(move || find(&desk, path, hash, at)).await?
+        let (open_computer, path, hash, at) =
+            (open_computer.clone(), query.path.clone(), query.hash, query.at);
+        blocking(move || find(&open_computer, path, hash, at)).await?
     };
     let tag = format!("\"{hash}\"");
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
     let size = {
-        let desk = desk.clone();
-        blocking(move || Ok(desk.computer().log().content_size(&hash)?)).await?
+        let open_computer = open_computer.clone();
+        blocking(move || Ok(open_computer.computer().log().content_size(&hash)?)).await?
     };
-    // A range is of the version that the caller has, if they say which.
+    // A range refers to the version in `If-Range`, if the caller sends one.
     let same = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
-    let part = match headers.get(header::RANGE).filter(|_| same).map(|range| part_of(range, size)) {
-        None | Some(Part::Whole) => None,
-        Some(Part::Range(range)) => Some(range),
-        Some(Part::Outside) => return Ok(outside(size)),
+    let part = match headers.get(header::RANGE).filter(|_| same).map(|range| requested_range(range, size)) {
+        None | Some(RequestedRange::Whole) => None,
+        Some(RequestedRange::Range(range)) => Some(range),
+        Some(RequestedRange::Unsatisfiable) => return Ok(range_not_satisfiable(size)),
     };
     let range = part.clone().unwrap_or(0..size);
     let (status, length) = if part.is_some() {
@@ -82,16 +83,16 @@ pub(super) async fn read(
     } else {
         (StatusCode::OK, size)
     };
-    let body = if method == Method::HEAD { Bytes::empty() } else { send(desk, hash, part).await? };
-    let attached = if wanted.download.unwrap_or_default() > 0 { "attachment" } else { "inline" };
+    let body = if method == Method::HEAD { Bytes::empty() } else { send(open_computer, hash, part).await? };
+    let attached = if query.download.unwrap_or_default() > 0 { "attachment" } else { "inline" };
     let plain: String =
         name.chars().map(|c| if c.is_ascii_graphic() && c != '"' && c != '\\' { c } else { '_' }).collect();
-    let encoded = utf8_percent_encode(&name, NOT_IN_A_NAME);
+    let encoded = utf8_percent_encode(&name, ENCODED_IN_FILE_NAMES);
     let mut fields = vec![
         (header::ETAG, tag),
         (HASH, hash.to_string()),
         (header::CONTENT_LENGTH, length.to_string()),
-        (header::CONTENT_TYPE, kind_of(&name).to_owned()),
+        (header::CONTENT_TYPE, content_type(&name).to_owned()),
         (header::CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'".to_owned()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (header::CACHE_CONTROL, "private, no-cache".to_owned()),
@@ -113,43 +114,47 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// What a `Range` asks for.
-enum Part {
-    /// Everything, also where several parts are asked for: RFC 9110, 14.2 lets a server ignore them.
+/// The range that a request asks for.
+enum RequestedRange {
+    /// Everything, also if several ranges are requested: RFC 9110, 14.2 lets a server ignore them.
     Whole,
     Range(Range<u64>),
-    Outside,
+    Unsatisfiable,
 }
 
-fn part_of(range: &HeaderValue, size: u64) -> Part {
+fn requested_range(range: &HeaderValue, size: u64) -> RequestedRange {
     let Ok(parsed) = range.to_str().map_err(drop).and_then(|text| parse_range_header(text).map_err(drop))
     else {
-        return Part::Whole;
+        return RequestedRange::Whole;
     };
     match parsed.validate(size).as_deref() {
-        Ok([one]) => Part::Range(*one.start()..*one.end() + 1),
-        Ok(_) => Part::Whole,
-        Err(_) => Part::Outside,
+        Ok([one]) => RequestedRange::Range(*one.start()..*one.end() + 1),
+        Ok(_) => RequestedRange::Whole,
+        Err(_) => RequestedRange::Unsatisfiable,
     }
 }
 
-fn outside(size: u64) -> Response {
-    let detail = format!("the file has {size} bytes, and none of those were asked for");
+fn range_not_satisfiable(size: u64) -> Response {
+    let detail = format!("the file has {size} bytes, and the requested range is outside of them");
     let refusal = RouteError::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", detail);
     ([(header::CONTENT_RANGE, format!("bytes */{size}"))], refusal).into_response()
 }
 
-/// A content, or a part of it, as it is read. Bytes that turn out to be damaged end the connection before their last.
-async fn send(desk: OpenComputer, hash: ContentHash, part: Option<Range<u64>>) -> Result<Bytes, RouteError> {
+/// Streams a content or a range of it. If its bytes are damaged, the connection ends before the last of them.
+async fn send(
+    open_computer: OpenComputer,
+    hash: ContentHash,
+    part: Option<Range<u64>>,
+) -> Result<Bytes, RouteError> {
     let mut reader = blocking(move || {
-        let log = desk.computer().log();
+        let log = open_computer.computer().log();
         Ok(match part {
             Some(range) => log.content_range(&hash, range)?,
             None => log.content(&hash)?,
         })
     })
     .await?;
-    let (chunks, sent) = mpsc::channel(AHEAD);
+    let (chunks, sent) = mpsc::channel(QUEUED_CHUNKS);
     tokio::task::spawn_blocking(move || {
         loop {
             let mut chunk = vec![0; CHUNK];
@@ -168,7 +173,7 @@ async fn send(desk: OpenComputer, hash: ContentHash, part: Option<Range<u64>>) -
 }
 
 fn find(
-    desk: &OpenComputer,
+    open_computer: &OpenComputer,
     path: Option<FilePath>,
     hash: Option<ContentHash>,
     at: Option<Seq>,
@@ -178,9 +183,9 @@ fn find(
         return Ok((hash, name));
     }
     let Some(path) = path else {
-        return Err(ComputerError::new(ErrorCode::BadRequest, "say which: path=… or hash=…"));
+        return Err(ComputerError::new(ErrorCode::BadRequest, "give path=… or hash=…"));
     };
-    let computer = desk.computer();
+    let computer = open_computer.computer();
     let wanted = path.clone();
     let node = match at {
         None => computer.writer().inspect(move |view| view.files.get(&wanted).cloned())?,
@@ -195,8 +200,8 @@ fn find(
     }
 }
 
-/// The type of a file by its name. What a browser could run or navigate to is plain text.
-fn kind_of(name: &str) -> &'static str {
+/// The content type of a file by its name. Types that a browser could run or navigate to are plain text.
+fn content_type(name: &str) -> &'static str {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     match ending.as_str() {
         "png" => "image/png",
@@ -219,33 +224,33 @@ fn kind_of(name: &str) -> &'static str {
     }
 }
 
-/// Where the bytes go, and what the caller believes to be there.
+/// The path to write, and the content that the caller expects there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Place {
+pub(super) struct WriteQuery {
     path: FilePath,
-    /// `any`, `absent`, or the hash of what the caller saw.
+    /// `any`, `absent`, or the hash of the content that the caller saw.
     #[schemars(regex(pattern = "^(any|absent|[0-9a-f]{64})$"))]
     base: Option<String>,
 }
 
 pub(super) async fn write(
-    change: Change,
-    Params(place): Params<Place>,
+    change: ChangeContext,
+    Params(query): Params<WriteQuery>,
     body: Bytes,
-) -> Result<Json<Done>, RouteError> {
-    let base = match place.base.as_deref() {
+) -> Result<Json<ChangeResult>, RouteError> {
+    let base = match query.base.as_deref() {
         None | Some("any") => Base::Any,
         Some("absent") => Base::Absent,
         Some(hash) => Base::Content(hash.parse().map_err(|_| {
-            let detail = "base is any, absent, or the hash of what you saw";
+            let detail = "base must be any, absent, or the hash of the content that you saw";
             RouteError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
         })?),
     };
-    let path = place.path.clone();
-    let request = Request::Write { path: place.path, mode: None, base };
+    let path = query.path.clone();
+    let request = Request::Write { path: query.path, mode: None, base };
     let envelope = change.envelope(request);
-    let (chunks, received) = mpsc::channel(AHEAD);
+    let (chunks, received) = mpsc::channel(QUEUED_CHUNKS);
     let expected = body.size_hint().exact();
     let receiving = tokio::spawn(receive(body, chunks));
     let computer = std::sync::Arc::clone(change.computer.computer());
@@ -262,7 +267,7 @@ pub(super) async fn write(
             let current = node.ok().flatten().and_then(|node| node.content()).map(|content| content.hash);
             Err(problem::stale(failure.message, current))
         }
-        // What broke off on its way says more than what it broke.
+        // The error of a broken upload is the more useful one.
         Err(failure) => match receiving.await {
             Ok(Err(refusal)) => Err(refusal),
             Ok(Ok(())) | Err(_) => Err(failure.into()),
@@ -288,7 +293,7 @@ async fn receive(body: Bytes, chunks: mpsc::Sender<io::Result<Vec<u8>>>) -> Resu
     Ok(())
 }
 
-/// A body as a reader. One that ends before its announced length is no file.
+/// A body as a reader. One that ends before its announced length is an error.
 struct Upload {
     received: mpsc::Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,

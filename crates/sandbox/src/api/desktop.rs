@@ -8,34 +8,34 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::Seq;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{DesktopState, Done, Gesture, Storage};
+use shared_types::wire::{ChangeResult, DesktopState, Gesture, Storage};
 use std::path::Path;
 
-use super::Of;
-use super::change::Change;
+use super::CurrentComputer;
+use super::change::ChangeContext;
 use super::problem::{Body, Params, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::{Envelope, Request};
 
-/// A moment.
+/// An event to read the state at.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Moment {
+pub(super) struct AtSeqQuery {
     at: Option<Seq>,
 }
 
 pub(super) async fn state(
-    desk: Of,
-    Params(moment): Params<Moment>,
+    open_computer: CurrentComputer,
+    Params(query): Params<AtSeqQuery>,
 ) -> Result<Json<DesktopState>, RouteError> {
-    let desk = desk.0;
-    Ok(Json(blocking(move || state_at(&desk, moment.at)).await?))
+    let open_computer = open_computer.0;
+    Ok(Json(blocking(move || state_at(&open_computer, query.at)).await?))
 }
 
-/// The state of the desktop now, or as it was.
-pub(super) fn state_at(desk: &OpenComputer, at: Option<Seq>) -> Result<DesktopState, ComputerError> {
-    let computer = desk.computer();
+/// The state of the desktop, now or at an earlier event.
+pub(super) fn state_at(open_computer: &OpenComputer, at: Option<Seq>) -> Result<DesktopState, ComputerError> {
+    let computer = open_computer.computer();
     match at {
         None => Ok(computer.writer().inspect(desktop_state)?),
         Some(seq) if seq > computer.log().head().seq => {
@@ -61,27 +61,30 @@ fn desktop_state(view: &mut View) -> DesktopState {
     }
 }
 
-pub(super) async fn gesture(desk: Of, Body(gesture): Body<Gesture>) -> Result<Json<Done>, RouteError> {
+pub(super) async fn gesture(
+    open_computer: CurrentComputer,
+    Body(gesture): Body<Gesture>,
+) -> Result<Json<ChangeResult>, RouteError> {
     let Gesture { command, op, action } = gesture;
-    let change = Change::under(&desk, command);
+    let change = ChangeContext::with_command(&open_computer, command);
     let envelope = Envelope { op, ..change.envelope(Request::Gesture(action)) };
-    Ok(Json(change.answer_to(envelope).await?.into_done()?))
+    Ok(Json(change.send_envelope(envelope).await?.into_done()?))
 }
 
-pub(super) async fn storage(desk: Of) -> Result<Json<Storage>, RouteError> {
-    let desk = desk.0;
-    desk.caught_up().await;
-    Ok(Json(blocking(move || measure(&desk)).await?))
+pub(super) async fn storage(open_computer: CurrentComputer) -> Result<Json<Storage>, RouteError> {
+    let open_computer = open_computer.0;
+    open_computer.wait_until_projected().await;
+    Ok(Json(blocking(move || measure(&open_computer)).await?))
 }
 
-fn measure(desk: &OpenComputer) -> Result<Storage, ComputerError> {
-    let computer = desk.computer();
+fn measure(open_computer: &OpenComputer) -> Result<Storage, ComputerError> {
+    let computer = open_computer.computer();
     let (files, workspace) = computer.writer().inspect(|view| {
         let files = view.files.iter().filter(|(_, node)| **node != FileNode::Folder).count() as u64;
         (files, view.files.iter().filter_map(|(_, node)| node.content()).map(|c| c.size).sum())
     })?;
-    let (_, operations) = desk.views().page(&projector::query::OperationFilter::default(), 0, 1)?;
-    let state = &computer.place.state;
+    let (_, operations) = open_computer.views().page(&projector::query::OperationFilter::default(), 0, 1)?;
+    let state = &computer.paths.state;
     let with_journal = |name: &str| size_of(&state.join(name)) + size_of(&state.join(format!("{name}-wal")));
     Ok(Storage {
         events: computer.log().head().seq.0,

@@ -1,4 +1,4 @@
-//! Files: what is where, found, moved, copied and deleted, and what each of them was.
+//! Files: list, search, move, copy, delete, and list versions.
 
 use std::ops::ControlFlow;
 
@@ -8,35 +8,38 @@ use projector::Position;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::{FileChange, FileNode};
-use shared_types::wire::{AtPath, Done, Entry, Found, FromTo, Listing, Matched, Version};
+use shared_types::wire::{ChangeResult, Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, Version};
 use shared_types::{FilePath, Payload, Seq, Timestamp};
 
-use super::Of;
-use super::change::Change;
+use super::CurrentComputer;
+use super::change::ChangeContext;
 use super::problem::{Body, Params, RouteError};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::protocol::Request;
 
-/// Versions of a file that are listed.
-const VERSIONS: usize = 500;
-const FOUND: u32 = 50;
+/// How many versions of a file are listed.
+const MAX_VERSIONS: usize = 500;
+const DEFAULT_HITS: u32 = 50;
 
-/// A folder; none for the workspace.
+/// A folder; absent for the workspace.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Folder {
+pub(super) struct FolderQuery {
     path: Option<FilePath>,
 }
 
-pub(super) async fn list(desk: Of, Params(folder): Params<Folder>) -> Result<Json<Listing>, RouteError> {
-    let desk = desk.0;
-    desk.caught_up().await;
-    Ok(Json(blocking(move || listing(&desk, folder.path)).await?))
+pub(super) async fn list(
+    open_computer: CurrentComputer,
+    Params(folder): Params<FolderQuery>,
+) -> Result<Json<Listing>, RouteError> {
+    let open_computer = open_computer.0;
+    open_computer.wait_until_projected().await;
+    Ok(Json(blocking(move || listing(&open_computer, folder.path)).await?))
 }
 
-fn listing(desk: &OpenComputer, path: Option<FilePath>) -> Result<Listing, ComputerError> {
-    let views = desk.views();
+fn listing(open_computer: &OpenComputer, path: Option<FilePath>) -> Result<Listing, ComputerError> {
+    let views = open_computer.views();
     let children = views.children(path.as_ref())?;
     let seq = views.position(Position::Rows)?.map_or(Seq::ZERO, |head| head.seq);
     drop(views);
@@ -44,7 +47,7 @@ fn listing(desk: &OpenComputer, path: Option<FilePath>) -> Result<Listing, Compu
         && children.is_empty()
     {
         let folder = path.clone();
-        let node = desk.computer().writer().inspect(move |view| view.files.get(&folder).cloned())?;
+        let node = open_computer.computer().writer().inspect(move |view| view.files.get(&folder).cloned())?;
         match node {
             Some(FileNode::Folder) => {}
             Some(_) => {
@@ -65,70 +68,82 @@ fn listing(desk: &OpenComputer, path: Option<FilePath>) -> Result<Listing, Compu
     Ok(Listing { path, entries, seq })
 }
 
-pub(super) async fn make_folder(change: Change, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
-    Ok(Json(change.make(Request::MakeFolder { path: at.path }).await?))
+pub(super) async fn make_folder(
+    change: ChangeContext,
+    Body(at): Body<PathBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
+    Ok(Json(change.apply(Request::MakeFolder { path: at.path }).await?))
 }
 
 pub(super) async fn rename(
-    change: Change,
-    Body(FromTo { from, to }): Body<FromTo>,
-) -> Result<Json<Done>, RouteError> {
-    Ok(Json(change.make(Request::Move { from, to }).await?))
+    change: ChangeContext,
+    Body(MoveBody { from, to }): Body<MoveBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
+    Ok(Json(change.apply(Request::Move { from, to }).await?))
 }
 
 pub(super) async fn copy(
-    change: Change,
-    Body(FromTo { from, to }): Body<FromTo>,
-) -> Result<Json<Done>, RouteError> {
-    Ok(Json(change.make(Request::Copy { from, to }).await?))
+    change: ChangeContext,
+    Body(MoveBody { from, to }): Body<MoveBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
+    Ok(Json(change.apply(Request::Copy { from, to }).await?))
 }
 
-pub(super) async fn delete(change: Change, Body(at): Body<AtPath>) -> Result<Json<Done>, RouteError> {
-    Ok(Json(change.make(Request::Remove { path: at.path }).await?))
+pub(super) async fn delete(
+    change: ChangeContext,
+    Body(at): Body<PathBody>,
+) -> Result<Json<ChangeResult>, RouteError> {
+    Ok(Json(change.apply(Request::Remove { path: at.path }).await?))
 }
 
-/// What is looked for.
+/// The query of a search.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Words {
+pub(super) struct SearchQuery {
     q: String,
     /// 50 if absent, 500 at most.
     limit: Option<u32>,
 }
 
-pub(super) async fn search(desk: Of, Params(words): Params<Words>) -> Result<Json<Vec<Found>>, RouteError> {
-    let desk = desk.0;
-    desk.caught_up().await;
-    let limit = words.limit.unwrap_or(FOUND).min(500);
+pub(super) async fn search(
+    open_computer: CurrentComputer,
+    Params(query): Params<SearchQuery>,
+) -> Result<Json<Vec<FileMatch>>, RouteError> {
+    let open_computer = open_computer.0;
+    open_computer.wait_until_projected().await;
+    let limit = query.limit.unwrap_or(DEFAULT_HITS).min(500);
     let hits = blocking(move || {
-        let views = desk.views();
-        let named = views.named(&words.q, limit)?;
-        let holding = views.search(&words.q, limit)?;
-        let named = named.into_iter().map(|hit| (hit, Matched::Name));
-        Ok(named.chain(holding.into_iter().map(|hit| (hit, Matched::Text))).collect::<Vec<_>>())
+        let views = open_computer.views();
+        let named = views.named(&query.q, limit)?;
+        let holding = views.search(&query.q, limit)?;
+        let named = named.into_iter().map(|hit| (hit, MatchedIn::Name));
+        Ok(named.chain(holding.into_iter().map(|hit| (hit, MatchedIn::Text))).collect::<Vec<_>>())
     });
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<FileMatch> = Vec::new();
     for (hit, matched) in hits.await? {
         let Ok(path) = FilePath::parse(&hit.path) else { continue };
         if !found.iter().any(|known| known.path == path) {
-            found.push(Found { path, size: hit.size, matched });
+            found.push(FileMatch { path, size: hit.size, matched });
         }
     }
     found.truncate(limit as usize);
     Ok(Json(found))
 }
 
-pub(super) async fn versions(desk: Of, Params(at): Params<AtPath>) -> Result<Json<Vec<Version>>, RouteError> {
-    let desk = desk.0;
-    desk.caught_up().await;
-    Ok(Json(blocking(move || versions_of(&desk, &at.path)).await?))
+pub(super) async fn versions(
+    open_computer: CurrentComputer,
+    Params(at): Params<PathBody>,
+) -> Result<Json<Vec<Version>>, RouteError> {
+    let open_computer = open_computer.0;
+    open_computer.wait_until_projected().await;
+    Ok(Json(blocking(move || versions_of(&open_computer, &at.path)).await?))
 }
 
-fn versions_of(desk: &OpenComputer, path: &FilePath) -> Result<Vec<Version>, ComputerError> {
-    let mut seqs = desk.views().touches(path)?;
+fn versions_of(open_computer: &OpenComputer, path: &FilePath) -> Result<Vec<Version>, ComputerError> {
+    let mut seqs = open_computer.views().touches(path)?;
     seqs.reverse();
-    seqs.truncate(VERSIONS);
-    let log = &**desk.computer().log();
+    seqs.truncate(MAX_VERSIONS);
+    let log = &**open_computer.computer().log();
     let mut versions = Vec::with_capacity(seqs.len());
     for seq in seqs {
         let mut read = None;

@@ -1,22 +1,22 @@
-//! The OpenAPI document: all routes with what they take and give, from the same table that serves them.
+//! The OpenAPI document: all routes with their inputs and outputs, from the same table that serves them.
 //!
-//! Schemas come from the types. What goes in stands inline, since the same type may have fields that a caller can
-//! leave out and an answer never does; what comes out is under `components`.
+//! Schemas come from the types. Request schemas are inline, because a field that is optional in a request may always be
+//! present in a response. Response schemas are in `components`.
 
 use hypervisor::access::{Access, BodyKind, ResponseKind, Route, SchemaFn};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use shared_types::wire::{FromClient, FromServer, Problem, Scope};
+use shared_types::wire::{FromClient, FromServer, Problem, TokenScope};
 
 const PREFIX: &str = "/api/v1/";
 
-/// Describes the routes of the interface; the page and its files are none.
+/// Describes the routes of the API, without the page and its files.
 pub fn document(routes: &[Route]) -> Value {
-    let mut writer = Writer::new();
+    let mut builder = DocumentBuilder::new();
     let mut paths: Map<String, Value> = Map::new();
     for route in routes.iter().filter(|route| is_interface(route)) {
-        let operation = writer.operation(route);
+        let operation = builder.operation(route);
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
         methods[route.method.as_str().to_ascii_lowercase()] = operation;
     }
@@ -31,17 +31,17 @@ pub fn document(routes: &[Route]) -> Value {
         "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
-            "schemas": writer.given.take_definitions(true),
+            "schemas": builder.outputs.take_definitions(true),
             "responses": { "Problem": {
                 "description": "Why it was not done",
-                "content": { "application/problem+json": { "schema": writer.problem } },
+                "content": { "application/problem+json": { "schema": builder.problem } },
             } },
             "securitySchemes": {
                 "session": {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "choir_session_8080",
-                    "description": "Set by signing in; the port is in its name. Whatever changes something must \
+                    "description": "Set by signing in; the port is in its name. Requests that change something must \
                         come from a page of ours: the Origin is checked.",
                 },
                 "token": {
@@ -52,30 +52,30 @@ pub fn document(routes: &[Route]) -> Value {
             },
         },
     });
-    bound(&mut document);
+    add_maximums(&mut document);
     merge_equal_positions(&mut document);
     document
 }
 
-/// Whether a route belongs into the document.
+/// Whether a route belongs to the API.
 pub fn is_interface(route: &Route) -> bool {
     route.path != "/" && !route.path.contains("{*")
 }
 
-struct Writer {
-    taken: SchemaGenerator,
-    given: SchemaGenerator,
+struct DocumentBuilder {
+    inputs: SchemaGenerator,
+    outputs: SchemaGenerator,
     problem: Value,
 }
 
-impl Writer {
+impl DocumentBuilder {
     fn new() -> Self {
         let inline = |settings: &mut SchemaSettings| settings.inline_subschemas = true;
         let shared = |settings: &mut SchemaSettings| settings.definitions_path = "/components/schemas".into();
-        let taken = SchemaSettings::draft2020_12().with(inline).into_generator();
-        let mut given = SchemaSettings::draft2020_12().with(shared).for_serialize().into_generator();
-        let problem = given.subschema_for::<Problem>().to_value();
-        Self { taken, given, problem }
+        let inputs = SchemaSettings::draft2020_12().with(inline).into_generator();
+        let mut outputs = SchemaSettings::draft2020_12().with(shared).for_serialize().into_generator();
+        let problem = outputs.subschema_for::<Problem>().to_value();
+        Self { inputs, outputs, problem }
     }
 
     fn operation(&mut self, route: &Route) -> Value {
@@ -88,7 +88,7 @@ impl Writer {
             "summary": route.description.summary,
             "tags": [tag],
             "security": security(route.access),
-            "x-access": caller(route.access),
+            "x-access": access_name(route.access),
             "responses": self.responses(route.description.response),
         });
         let parameters = self.parameters(route);
@@ -98,7 +98,7 @@ impl Writer {
         match route.description.body {
             BodyKind::Empty => {}
             BodyKind::Json(shape) => {
-                let schema = self.taken(shape);
+                let schema = self.input_schema(shape);
                 operation["requestBody"] =
                     json!({ "required": true, "content": { "application/json": { "schema": schema } } });
             }
@@ -108,22 +108,22 @@ impl Writer {
         }
         if matches!(route.description.response, ResponseKind::WebSocket) {
             operation["x-messages"] = json!({
-                "from_server": self.given.subschema_for::<FromServer>(),
-                "from_client": self.given.subschema_for::<FromClient>(),
+                "from_server": self.outputs.subschema_for::<FromServer>(),
+                "from_client": self.outputs.subschema_for::<FromClient>(),
             });
         }
         operation
     }
 
-    fn taken(&mut self, shape: SchemaFn) -> Value {
-        shape(&mut self.taken).to_value()
+    fn input_schema(&mut self, shape: SchemaFn) -> Value {
+        shape(&mut self.inputs).to_value()
     }
 
     fn parameters(&mut self, route: &Route) -> Vec<Value> {
         let mut parameters = Vec::new();
         let name = route.path.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
         if let (Some((name, _)), Some(shape)) = (name, route.description.path) {
-            let schema = self.taken(shape);
+            let schema = self.input_schema(shape);
             let in_path = |name: &str, schema: &Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
             match schema["properties"].as_object() {
                 Some(several) => {
@@ -132,7 +132,7 @@ impl Writer {
                 None => parameters.push(in_path(name, &schema)),
             }
         }
-        let query = route.description.query.map(|shape| self.taken(shape)).unwrap_or_default();
+        let query = route.description.query.map(|shape| self.input_schema(shape)).unwrap_or_default();
         let required = query["required"].as_array().cloned().unwrap_or_default();
         for (name, schema) in query["properties"].as_object().into_iter().flatten() {
             let required = required.iter().any(|field| field == name);
@@ -160,20 +160,21 @@ impl Writer {
         let mut responses = match answer {
             ResponseKind::Empty => json!({ "204": { "description": "Done" } }),
             ResponseKind::Json(shape) => {
-                done(json!({ "application/json": { "schema": shape(&mut self.given).to_value() } }))
+                done(json!({ "application/json": { "schema": shape(&mut self.outputs).to_value() } }))
             }
             ResponseKind::Accepted(shape) => {
-                let content = json!({ "application/json": { "schema": shape(&mut self.given).to_value() } });
+                let content =
+                    json!({ "application/json": { "schema": shape(&mut self.outputs).to_value() } });
                 json!({ "202": { "description": "Begun", "content": content } })
             }
             ResponseKind::Bytes(kind) => done(json!({ kind: {} })),
             ResponseKind::File => json!({
-                "200": { "description": "All of it", "content": { "*/*": {} } },
-                "206": { "description": "The part in Range", "content": { "*/*": {} } },
-                "304": { "description": "It is what If-None-Match names" },
+                "200": { "description": "The whole file", "content": { "*/*": {} } },
+                "206": { "description": "The requested range", "content": { "*/*": {} } },
+                "304": { "description": "Unchanged: it has the tag in If-None-Match" },
             }),
             ResponseKind::WebSocket => {
-                json!({ "101": { "description": "The connection is a WebSocket from here on" } })
+                json!({ "101": { "description": "The connection becomes a WebSocket" } })
             }
             ResponseKind::Unspecified => json!({}),
         };
@@ -185,12 +186,12 @@ impl Writer {
 fn security(access: Access) -> Value {
     match access {
         Access::Anyone => json!([]),
-        Access::SignedIn(Scope::Account) | Access::Owner => json!([{ "session": [] }]),
+        Access::SignedIn(TokenScope::Account) | Access::Owner => json!([{ "session": [] }]),
         Access::SignedIn(scope) => json!([{ "session": [] }, { "token": [scope] }]),
     }
 }
 
-fn caller(access: Access) -> Value {
+fn access_name(access: Access) -> Value {
     match access {
         Access::Anyone => json!("anyone"),
         Access::Owner => json!("owner"),
@@ -198,7 +199,7 @@ fn caller(access: Access) -> Value {
     }
 }
 
-/// A parameter is absent or there, never null.
+/// A parameter is absent or present, never null.
 fn without_null(mut schema: Value) -> Value {
     let null = |value: &Value| value == "null" || value["type"] == "null";
     if let Some(mut choices) = schema.get("anyOf").and_then(Value::as_array).cloned() {
@@ -219,8 +220,8 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-/// Writes out the largest number of each format.
-fn bound(value: &mut Value) {
+/// Adds the limits of each number format.
+fn add_maximums(value: &mut Value) {
     let largest = match value.get("format").and_then(Value::as_str) {
         Some("uint32") => Some(u64::from(u32::MAX)),
         Some("uint64") => Some(u64::MAX),
@@ -234,14 +235,14 @@ fn bound(value: &mut Value) {
         value["maximum"] = i32::MAX.into();
     }
     match value {
-        Value::Object(fields) => fields.values_mut().for_each(bound),
-        Value::Array(items) => items.iter_mut().for_each(bound),
+        Value::Object(fields) => fields.values_mut().for_each(add_maximums),
+        Value::Array(items) => items.iter_mut().for_each(add_maximums),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// Writes a tuple whose members share one schema as an array of fixed length. It accepts the same values, and readers that
-/// rewrite `prefixItems` for older drafts (schemathesis 4.32 does, and then refuses the result) can read it.
+/// Writes a tuple whose members share one schema as an array of fixed length. It accepts the same values, and readers
+/// that rewrite `prefixItems` for older drafts (schemathesis 4.32 does, and then refuses the result) can read it.
 fn merge_equal_positions(value: &mut Value) {
     if let Some(schema) = value.as_object_mut()
         && !schema.contains_key("items")

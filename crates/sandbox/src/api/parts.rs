@@ -1,10 +1,10 @@
-//! How the supervised parts of the computer are doing.
+//! The state of the supervised parts of a computer.
 
 use axum::Json;
 use shared_types::wire::PartsReport;
 
-use super::Of;
+use super::CurrentComputer;
 
-pub(super) async fn list(computer: Of) -> Json<PartsReport> {
+pub(super) async fn list(computer: CurrentComputer) -> Json<PartsReport> {
     Json(computer.parts().await)
 }

@@ -1,4 +1,4 @@
-//! Failures as `application/problem+json`, with codes that stay; `docs/errors.md` explains them.
+//! Errors as `application/problem+json`, with stable codes; `docs/errors.md` explains them.
 
 use axum::extract::FromRequestParts;
 use std::error::Error;
@@ -18,15 +18,15 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use shared_types::ContentHash;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::Clash;
+use shared_types::wire::ConflictView;
 
 use crate::open_computer::OpenComputer;
 use computer::error::{ComputerError, ErrorCode};
 
-/// Text of a side of a conflict that is shown at most.
+/// The largest side of a conflict that is shown as text.
 const SIDE_LIMIT: u64 = 64 * 1024;
 
-/// Why a route of a computer refuses: a problem on its way out.
+/// The error response of a route.
 #[derive(Debug, Clone)]
 pub struct RouteError(pub ApiError);
 
@@ -57,23 +57,24 @@ impl IntoResponse for RouteError {
     }
 }
 
-/// A write that was based on something else than what is there.
+/// A write whose base is not the current content.
 pub(super) fn stale(detail: String, current: Option<ContentHash>) -> RouteError {
     let mut refusal = RouteError::new(StatusCode::CONFLICT, "stale", detail);
     refusal.0.problem.current = current;
     refusal
 }
 
-/// A failure with the text of both sides of its conflicts.
-pub(super) fn with_sides(desk: &OpenComputer, failure: ComputerError) -> RouteError {
-    let clashes = failure.conflicts.iter().map(|conflict| clash(&**desk.computer().log(), conflict));
-    let clashes = clashes.collect();
+/// An error with the text of both sides of its conflicts.
+pub(super) fn with_conflicts(open_computer: &OpenComputer, failure: ComputerError) -> RouteError {
+    let conflicts =
+        failure.conflicts.iter().map(|conflict| conflict_view(&**open_computer.computer().log(), conflict));
+    let conflicts = conflicts.collect();
     let mut refusal = RouteError::from(failure);
-    refusal.0.problem.conflicts = clashes;
+    refusal.0.problem.conflicts = conflicts;
     refusal
 }
 
-/// A body that did not arrive as a whole.
+/// A request body that could not be read completely.
 pub(super) fn broken_body(error: axum::Error) -> RouteError {
     let mut causes = std::iter::successors(Some(&error as &dyn Error), |error| (**error).source());
     if causes.any(|error| error.is::<LengthLimitError>()) {
@@ -83,7 +84,7 @@ pub(super) fn broken_body(error: axum::Error) -> RouteError {
     }
 }
 
-fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
+fn conflict_view(log: &dyn EventLog, conflict: &Conflict) -> ConflictView {
     let text = |state: &ConflictSide| match state {
         ConflictSide::Absent => None,
         ConflictSide::File(FileNode::File { hash, size, .. }) if *size <= SIDE_LIMIT => {
@@ -97,7 +98,7 @@ fn clash(log: &dyn EventLog, conflict: &Conflict) -> Clash {
         ConflictSide::Window(window) => Some(window.title.to_string()),
         ConflictSide::Note(note) => Some(note.title.to_string()),
     };
-    Clash {
+    ConflictView {
         subject: conflict.subject.clone(),
         reason: conflict.reason.clone(),
         today: text(&conflict.today),
@@ -135,7 +136,7 @@ impl From<ComputerError> for RouteError {
     }
 }
 
-/// Query parameters; what is wrong with them is said in our own form.
+/// Query parameters. Invalid ones are answered in our error format.
 #[derive(Debug)]
 pub struct Params<T>(pub T);
 
@@ -156,17 +157,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// A part of the path, likewise.
+/// A path parameter, with the same errors.
 #[derive(Debug)]
-pub struct Named<T>(pub T);
+pub struct PathParam<T>(pub T);
 
-impl<T: JsonSchema> DescribedExtractor for Named<T> {
+impl<T: JsonSchema> DescribedExtractor for PathParam<T> {
     fn describe(description: &mut RouteDescription) {
         description.path = Some(SchemaGenerator::subschema_for::<T>);
     }
 }
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParam<T> {
     type Rejection = RouteError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RouteError> {

@@ -1,18 +1,18 @@
-//! Services beside models: which are set up, and whether the search answers.
+//! Services besides models: the configured ones, and a test of the web search.
 
 use axum::Json;
-use shared_types::wire::{SearchTried, ServiceList};
+use shared_types::wire::{SearchTestResult, ServiceList};
 
-use super::Of;
+use super::CurrentComputer;
 use super::problem::RouteError;
 use computer::error::{ComputerError, ErrorCode};
 
-pub(super) async fn list(desk: Of) -> Json<ServiceList> {
-    Json(desk.services().list())
+pub(super) async fn list(open_computer: CurrentComputer) -> Json<ServiceList> {
+    Json(open_computer.services().list())
 }
 
-/// Searches the web for a word.
-pub(super) async fn try_search(desk: Of) -> Result<Json<SearchTried>, RouteError> {
-    let none = || ComputerError::new(ErrorCode::NotFound, "no search of the web is set up in choir.toml");
-    Ok(Json(desk.services().try_search().await.ok_or_else(none)?))
+/// Tests the web search.
+pub(super) async fn try_search(open_computer: CurrentComputer) -> Result<Json<SearchTestResult>, RouteError> {
+    let none = || ComputerError::new(ErrorCode::NotFound, "no web search is configured in choir.toml");
+    Ok(Json(open_computer.services().try_search().await.ok_or_else(none)?))
 }

@@ -1,7 +1,8 @@
-//! The one WebSocket of a tab: events in order and once, then whatever happens; terminals beside them.
+//! The WebSocket of a tab: first the events that the tab missed, then new events, each once and in order; terminal
+//! output in binary frames.
 //!
-//! A tab names the last event it has. What it missed comes first, in chunks that the tab's own pace sets, since
-//! nothing is read ahead of what could be sent. One that was away for very long starts again from the state.
+//! A tab names the last event that it has. The server reads missed events in chunks, and the next chunk only when the
+//! last one was sent, so the tab sets the pace. A tab that missed very many events gets the state instead.
 
 use std::sync::Arc;
 
@@ -15,47 +16,55 @@ use hypervisor::access::{Credential, Principal};
 use hypervisor::server_state::ServerState;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use shared_types::wire::{FromClient, FromServer, Scope, TerminalFrame};
+use shared_types::wire::{FromClient, FromServer, TerminalFrame, TokenScope};
 use shared_types::{Seq, TerminalId};
 
 use super::problem::{Params, RouteError};
-use super::{Of, Shell, desktop};
+use super::{CurrentComputer, ShellPermission, desktop};
 use crate::open_computer::{Attachment, OpenComputer, Size, blocking};
 use computer::AgentSpeech;
 use computer::error::ComputerError;
+use computer::output_feed::FeedState;
 
-/// Messages of a client that are larger than this are no messages.
+/// The largest message of a client.
 const MESSAGE_LIMIT: usize = 256 << 10;
-/// A tab that is further behind gets the state instead of every event.
-const FAR: u64 = 5_000;
-/// Terminals that one tab may look at.
-const ATTACHED: usize = 16;
+/// A tab that missed more events than this gets the state instead.
+const MAX_BACKLOG_EVENTS: u64 = 5_000;
+/// How many terminals and commands one tab may follow.
+const MAX_ATTACHMENTS: usize = 16;
 
-/// Where the tab stands.
+/// The last event that the tab has.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Since {
+pub(super) struct SinceQuery {
     since: Option<Seq>,
 }
 
 pub(super) async fn connect(
-    desk: Of,
-    Extension(shell): Extension<Shell>,
+    open_computer: CurrentComputer,
+    Extension(shell): Extension<ShellPermission>,
     Extension(state): Extension<Arc<ServerState>>,
     principal: Principal,
-    Params(since): Params<Since>,
+    Params(since): Params<SinceQuery>,
     upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Result<Response, RouteError> {
     let terminals = match &principal.credential {
         Credential::Session { .. } => true,
-        Credential::Token { scopes, .. } => scopes.contains(&Scope::Terminal),
+        Credential::Token { scopes, .. } => scopes.contains(&TokenScope::Terminal),
     };
     let upgrade = upgrade.map_err(|e| RouteError::new(e.status(), "not_a_websocket", e.body_text()))?;
-    let desk = desk.0;
+    let open_computer = open_computer.0;
     Ok(upgrade.max_message_size(MESSAGE_LIMIT).on_upgrade(move |socket| async move {
-        let tab =
-            Tab { desk, shell, terminals, socket, sent: Seq::ZERO, projected: None, attached: Vec::new() };
-        // Whoever is signed out elsewhere is so here, at once.
+        let tab = Tab {
+            open_computer,
+            shell,
+            terminals,
+            socket,
+            sent: Seq::ZERO,
+            projected: None,
+            attached: Vec::new(),
+        };
+        // Signing out elsewhere ends this connection at once.
         tokio::select! {
             () = tab.serve(since.since) => {}
             () = principal.wait_until_invalid(&state.identity) => {}
@@ -64,40 +73,40 @@ pub(super) async fn connect(
 }
 
 struct Tab {
-    desk: OpenComputer,
-    shell: Shell,
-    /// Whether terminals are among what the caller may use.
+    open_computer: OpenComputer,
+    shell: ShellPermission,
+    /// Whether the caller may use terminals.
     terminals: bool,
     socket: WebSocket,
     /// The last event that was sent.
     sent: Seq,
-    /// How far lists and search are, as the tab was told.
+    /// The projector's position that the tab was sent last.
     projected: Option<Seq>,
     attached: Vec<Attachment>,
 }
 
-/// What woke the tab's task.
-enum Woken {
+/// What woke the task of a tab.
+enum TabEvent {
     Client(Option<Result<Message, axum::Error>>),
     Events,
     Projected,
     Notice(String),
-    Said(AgentSpeech),
-    /// Something that was for this tab is gone; nothing of it is missed.
+    Speech(AgentSpeech),
+    /// A notice or speech message was dropped because the tab was slow. The log has everything.
     Missed,
-    Terminal(TerminalId, Option<Option<i32>>),
+    Terminal(TerminalId, FeedState),
     Closed,
 }
 
 impl Tab {
     async fn serve(mut self, since: Option<Seq>) {
-        let head = self.desk.computer().log().head().seq;
+        let head = self.open_computer.computer().log().head().seq;
         let started = match since {
-            Some(seq) if seq <= head && head.0 - seq.0 <= FAR => {
+            Some(seq) if seq <= head && head.0 - seq.0 <= MAX_BACKLOG_EVENTS => {
                 self.sent = seq;
                 Ok(())
             }
-            Some(_) | None => self.start_over().await,
+            Some(_) | None => self.send_state().await,
         };
         if started.is_ok() {
             let _ = self.run().await;
@@ -105,23 +114,23 @@ impl Tab {
         let _ = self.socket.close().await;
     }
 
-    /// Sends the state; events go on after it.
-    async fn start_over(&mut self) -> Result<(), ComputerError> {
-        let desk = self.desk.clone();
-        let state = blocking(move || desktop::state_at(&desk, None)).await?;
+    /// Sends the state; events after it follow.
+    async fn send_state(&mut self) -> Result<(), ComputerError> {
+        let open_computer = self.open_computer.clone();
+        let state = blocking(move || desktop::state_at(&open_computer, None)).await?;
         self.sent = state.seq;
-        self.say(&FromServer::State { state: Box::new(state) }).await.map_err(gone)
+        self.send(&FromServer::State { state: Box::new(state) }).await.map_err(gone)
     }
 
     async fn run(&mut self) -> Result<(), axum::Error> {
-        let mut head = self.desk.bus().head();
-        let mut projected = self.desk.projected();
-        let mut notices = self.desk.notices();
-        let mut said = self.desk.said();
+        let mut head = self.open_computer.bus().head();
+        let mut projected = self.open_computer.projected();
+        let mut notices = self.open_computer.notices();
+        let mut speeches = self.open_computer.subscribe_speech();
         head.mark_changed();
         projected.mark_changed();
         loop {
-            let woken = {
+            let woken_by = {
                 let mut terminals: FuturesUnordered<_> = self
                     .attached
                     .iter_mut()
@@ -129,61 +138,63 @@ impl Tab {
                     .collect();
                 tokio::select! {
                     biased;
-                    message = self.socket.recv() => Woken::Client(message),
-                    changed = head.changed() => if changed.is_ok() { Woken::Events } else { Woken::Closed },
-                    Some((id, ended)) = terminals.next(), if !terminals.is_empty() => Woken::Terminal(id, ended),
-                    changed = projected.changed() => if changed.is_ok() { Woken::Projected } else { Woken::Closed },
-                    Ok(text) = notices.recv() => Woken::Notice(text),
-                    voice = said.recv() => voice.map_or(Woken::Missed, Woken::Said),
-                    () = self.desk.closed() => Woken::Closed,
+                    message = self.socket.recv() => TabEvent::Client(message),
+                    changed = head.changed() => if changed.is_ok() { TabEvent::Events } else { TabEvent::Closed },
+                    Some((id, state)) = terminals.next(), if !terminals.is_empty() => TabEvent::Terminal(id, state),
+                    changed = projected.changed() => if changed.is_ok() { TabEvent::Projected } else { TabEvent::Closed },
+                    Ok(text) = notices.recv() => TabEvent::Notice(text),
+                    speech = speeches.recv() => speech.map_or(TabEvent::Missed, TabEvent::Speech),
+                    () = self.open_computer.closed() => TabEvent::Closed,
                 }
             };
-            match woken {
-                Woken::Client(Some(Ok(message))) => {
-                    if !self.hear(message).await? {
+            match woken_by {
+                TabEvent::Client(Some(Ok(message))) => {
+                    if !self.receive(message).await? {
                         return Ok(());
                     }
                 }
-                Woken::Client(Some(Err(_)) | None) | Woken::Closed => return Ok(()),
-                Woken::Events => {
+                TabEvent::Client(Some(Err(_)) | None) | TabEvent::Closed => return Ok(()),
+                TabEvent::Events => {
                     let _ = head.borrow_and_update();
                     self.send_events().await?;
                     let seq = *projected.borrow();
-                    self.tell_projected(seq).await?;
+                    self.send_projected(seq).await?;
                 }
-                Woken::Projected => {
+                TabEvent::Projected => {
                     let seq = *projected.borrow_and_update();
-                    self.tell_projected(seq).await?;
+                    self.send_projected(seq).await?;
                 }
-                Woken::Said(AgentSpeech { run, task, text }) => {
-                    self.say(&FromServer::Said { run, task, text }).await?;
+                TabEvent::Speech(AgentSpeech { run, task, text }) => {
+                    self.send(&FromServer::Speech { run, task, text }).await?;
                 }
-                Woken::Missed => {}
-                Woken::Notice(text) => self.say(&FromServer::Notice { text }).await?,
-                Woken::Terminal(id, ended) => self.send_output(id, ended).await?,
+                TabEvent::Missed => {}
+                TabEvent::Notice(text) => self.send(&FromServer::Notice { text }).await?,
+                TabEvent::Terminal(id, state) => self.send_output(id, state).await?,
             }
         }
     }
 
-    /// Tells how far lists and search are, but of no event that the tab has not got: it reads again what an event
-    /// touched when it hears this, and would not once more.
-    async fn tell_projected(&mut self, seq: Seq) -> Result<(), axum::Error> {
+    /// Reports the projector's position, at most up to the last event sent: on this message the tab refetches what an
+    /// event touched, and only once.
+    async fn send_projected(&mut self, seq: Seq) -> Result<(), axum::Error> {
         let seq = seq.min(self.sent);
         if self.projected.is_none_or(|told| told < seq) {
             self.projected = Some(seq);
-            self.say(&FromServer::Projected { seq }).await?;
+            self.send(&FromServer::Projected { seq }).await?;
         }
         Ok(())
     }
 
-    /// Everything after what was sent.
+    /// Sends all events after the last one sent.
     async fn send_events(&mut self) -> Result<(), axum::Error> {
         loop {
-            let (desk, after) = (self.desk.clone(), self.sent);
-            let read = blocking(move || Ok(desk.bus().after(&**desk.computer().log(), after)?)).await;
+            let (open_computer, after) = (self.open_computer.clone(), self.sent);
+            let read =
+                blocking(move || Ok(open_computer.bus().after(&**open_computer.computer().log(), after)?))
+                    .await;
             let chunk = match read {
                 Ok(chunk) => chunk,
-                Err(failure) => return self.say(&FromServer::Notice { text: failure.message }).await,
+                Err(failure) => return self.send(&FromServer::Notice { text: failure.message }).await,
             };
             let Some((last, _)) = chunk.last() else { return Ok(()) };
             self.sent = *last;
@@ -191,102 +202,107 @@ impl Tab {
                 let text = format!("{{\"event\":{{\"event\":{event}}}}}");
                 self.socket.feed(Message::Text(text.into())).await?;
             }
-            self.say(&FromServer::Through { seq: self.sent }).await?;
+            self.send(&FromServer::CaughtUp { seq: self.sent }).await?;
         }
     }
 
-    async fn send_output(&mut self, id: TerminalId, ended: Option<Option<i32>>) -> Result<(), axum::Error> {
+    async fn send_output(&mut self, id: TerminalId, state: FeedState) -> Result<(), axum::Error> {
         let Some(at) = self.attached.iter().position(|attachment| attachment.id() == id) else {
             return Ok(());
         };
-        if let Some(output) = self.attached[at].take() {
+        if let Some(output) = self.attached[at].next_chunk() {
             let frame = TerminalFrame { terminal: id, bytes: &output.bytes }.encode();
             self.socket.send(Message::Binary(Bytes::from(frame))).await?;
         }
-        if let Some(code) = ended {
+        if let FeedState::Ended { code } = state {
             self.attached.swap_remove(at);
-            self.say(&FromServer::TerminalEnded { terminal: id, code }).await?;
+            self.send(&FromServer::TerminalEnded { terminal: id, code }).await?;
         }
         Ok(())
     }
 
-    /// False if the client says goodbye.
-    async fn hear(&mut self, message: Message) -> Result<bool, axum::Error> {
+    /// Handles a message; false if the client closed the connection.
+    async fn receive(&mut self, message: Message) -> Result<bool, axum::Error> {
         let done = match message {
             Message::Close(_) => return Ok(false),
             Message::Ping(_) | Message::Pong(_) => return Ok(true),
             Message::Text(text) => match serde_json::from_str(&text) {
-                Ok(said) => self.obey(said).await,
+                Ok(message) => self.execute(message).await,
                 Err(e) => Err(format!("not a message: {e}")),
             },
             Message::Binary(frame) => match TerminalFrame::parse(&frame) {
-                Some(frame) => self.type_in(frame).await,
-                None => Err("a binary frame begins with the sixteen bytes of a terminal's id".into()),
+                Some(frame) => self.write_terminal(frame).await,
+                None => Err("a binary frame must begin with the sixteen bytes of a terminal's id".into()),
             },
         };
         match done {
-            Ok(Some(answer)) => self.say(&answer).await?,
+            Ok(Some(answer)) => self.send(&answer).await?,
             Ok(None) => {}
-            Err(detail) => self.say(&FromServer::Refused { detail }).await?,
+            Err(detail) => self.send(&FromServer::Refused { detail }).await?,
         }
         Ok(true)
     }
 
-    async fn type_in(&mut self, frame: TerminalFrame<'_>) -> Result<Option<FromServer>, String> {
+    async fn write_terminal(&mut self, frame: TerminalFrame<'_>) -> Result<Option<FromServer>, String> {
         self.may_use(frame.terminal)?;
-        let typed = self.desk.terminals().type_in(frame.terminal, frame.bytes).await;
+        let typed = self.open_computer.terminals().type_in(frame.terminal, frame.bytes).await;
         typed.map(|()| None).map_err(|failure| failure.message)
     }
 
-    async fn obey(&mut self, said: FromClient) -> Result<Option<FromServer>, String> {
-        match said {
+    async fn execute(&mut self, message: FromClient) -> Result<Option<FromServer>, String> {
+        match message {
             FromClient::Attach { terminal, offset } => {
                 self.may_use(terminal)?;
-                self.look(self.desk.terminals().attach(terminal, offset))
+                self.attach(self.open_computer.terminals().attach(terminal, offset))
             }
-            FromClient::AttachCommand { op, offset } => self.look(self.desk.commands().attach(op, offset)),
+            FromClient::AttachCommand { op, offset } => {
+                self.attach(self.open_computer.commands().attach(op, offset))
+            }
             FromClient::Detach { terminal } => {
                 self.attached.retain(|attachment| attachment.id() != terminal);
                 Ok(None)
             }
             FromClient::Resize { terminal, columns, rows } => {
                 self.may_use(terminal)?;
-                let resized = self.desk.terminals().resize(terminal, Size { columns, rows });
+                let resized = self.open_computer.terminals().resize(terminal, Size { columns, rows });
                 resized.map(|()| None).map_err(|failure| failure.message)
             }
-            FromClient::Shown { terminal, bytes } => {
+            FromClient::Acknowledged { terminal, bytes } => {
                 let shown = self.attached.iter_mut().filter(|attachment| attachment.id() == terminal);
-                shown.for_each(|attachment| attachment.show(bytes));
+                shown.for_each(|attachment| attachment.acknowledge(bytes));
                 Ok(None)
             }
         }
     }
 
-    /// Sends what an attachment gives, from now on.
-    fn look(&mut self, attachment: Result<Attachment, ComputerError>) -> Result<Option<FromServer>, String> {
+    /// Sends the output of an attachment from now on.
+    fn attach(
+        &mut self,
+        attachment: Result<Attachment, ComputerError>,
+    ) -> Result<Option<FromServer>, String> {
         let attachment = attachment.map_err(|failure| failure.message)?;
         let (terminal, offset, written) = (attachment.id(), attachment.offset(), attachment.written());
         self.attached.retain(|attachment| attachment.id() != terminal);
-        if self.attached.len() >= ATTACHED {
-            return Err(format!("one tab looks at {ATTACHED} terminals and commands at most"));
+        if self.attached.len() >= MAX_ATTACHMENTS {
+            return Err(format!("one tab can follow at most {MAX_ATTACHMENTS} terminals and commands"));
         }
         self.attached.push(attachment);
         Ok(Some(FromServer::Attached { terminal, offset, written }))
     }
 
-    /// A plain shell is offered until somebody else gets an account, whenever the tab was opened.
+    /// A plain shell is allowed until a second account exists, no matter when the tab was opened.
     fn may_use(&self, terminal: TerminalId) -> Result<(), String> {
         if !self.terminals {
-            return Err("this token is not good for terminals".into());
+            return Err("this token lacks the scope `terminal`".into());
         }
-        if self.desk.terminals().is_shell(terminal) && !self.shell.is_offered() {
-            self.desk.terminals().end_shells();
-            return Err(Shell::WHY.into());
+        if self.open_computer.terminals().is_shell(terminal) && !self.shell.is_allowed() {
+            self.open_computer.terminals().end_shells();
+            return Err(ShellPermission::REFUSAL.into());
         }
         Ok(())
     }
 
-    async fn say(&mut self, message: &FromServer) -> Result<(), axum::Error> {
+    async fn send(&mut self, message: &FromServer) -> Result<(), axum::Error> {
         let text = serde_json::to_string(message).map_err(axum::Error::new)?;
         self.socket.send(Message::Text(text.into())).await
     }

@@ -1,4 +1,4 @@
-//! Everything out, and files of another computer in.
+//! Export of a computer, and import of files.
 
 use std::io::{self, Write};
 
@@ -11,11 +11,11 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::FilePath;
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 use tokio::sync::mpsc;
 
-use super::Of;
-use super::change::Change;
+use super::CurrentComputer;
+use super::change::ChangeContext;
 use super::problem::{Params, RouteError, broken_body};
 use crate::open_computer::blocking;
 use archive;
@@ -24,15 +24,15 @@ use computer::ids;
 use computer::protocol::Request;
 
 const CHUNK: usize = 64 << 10;
-const AHEAD: usize = 16;
+const QUEUED_CHUNKS: usize = 16;
 
-/// The whole computer as a zip, as it is written; an export that fails half-way ends without its end.
-pub(super) async fn export(desk: Of) -> Response {
-    let desk = desk.0;
-    let (chunks, receiver) = mpsc::channel::<io::Result<Vec<u8>>>(AHEAD);
+/// Streams the whole computer as a zip. If the export fails, the zip is incomplete and does not open.
+pub(super) async fn export(open_computer: CurrentComputer) -> Response {
+    let open_computer = open_computer.0;
+    let (chunks, receiver) = mpsc::channel::<io::Result<Vec<u8>>>(QUEUED_CHUNKS);
     tokio::task::spawn_blocking(move || {
-        let log = desk.computer().log();
-        let out = Chunks { chunks: chunks.clone(), waiting: Vec::with_capacity(CHUNK) };
+        let log = open_computer.computer().log();
+        let out = ChunkWriter { chunks: chunks.clone(), waiting: Vec::with_capacity(CHUNK) };
         if let Err(e) = archive::export(&**log, log.head().seq, ids::now(), out, &|_, _| ()) {
             let _ = chunks.blocking_send(Err(io::Error::other(e.to_string())));
         }
@@ -48,12 +48,12 @@ pub(super) async fn export(desk: Of) -> Response {
     response
 }
 
-struct Chunks {
+struct ChunkWriter {
     chunks: mpsc::Sender<io::Result<Vec<u8>>>,
     waiting: Vec<u8>,
 }
 
-impl Write for Chunks {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.waiting.extend_from_slice(bytes);
         if self.waiting.len() >= CHUNK {
@@ -74,17 +74,17 @@ impl Write for Chunks {
 /// Where the files of an export go.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Target {
+pub(super) struct ImportQuery {
     /// A folder; the workspace itself if absent.
     into: Option<FilePath>,
 }
 
-/// Files of an export arrive as one operation; an archive that does not verify changes nothing.
+/// Imports the files of an export as one operation. An archive that cannot be verified changes nothing.
 pub(super) async fn import(
-    change: Change,
-    Params(target): Params<Target>,
+    change: ChangeContext,
+    Params(query): Params<ImportQuery>,
     body: Bytes,
-) -> Result<Json<Done>, RouteError> {
+) -> Result<Json<ChangeResult>, RouteError> {
     let draft = blocking(|| Ok(tempfile::NamedTempFile::new()?)).await?;
     let mut stream = body.into_data_stream();
     while let Some(chunk) = stream.next().await {
@@ -92,6 +92,6 @@ pub(super) async fn import(
         let mut file = draft.as_file();
         file.write_all(&chunk).map_err(|e| RouteError::from(ComputerError::from(e)))?;
     }
-    let request = Request::Import { file: draft.path().to_owned(), into: target.into };
-    change.make(request).await.map(Json)
+    let request = Request::Import { file: draft.path().to_owned(), into: query.into };
+    change.apply(request).await.map(Json)
 }

@@ -1,7 +1,7 @@
 //! The newest events as text, read from the log once and shared by all tabs.
 //!
-//! Nothing waits here for a tab: each asks for what follows the last event it was sent, and one that is slow or was
-//! away reads from the log what the bus no longer has. So a tab never slows the writer, nor another tab.
+//! Nothing here waits for a tab: each tab asks for the events after the last one that it was sent, and reads from the
+//! log what the bus no longer has. So a slow tab never slows the writer or another tab.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -11,16 +11,16 @@ use event_log::{EventLog, ReadError};
 use shared_types::{Seq, StoredEvent};
 use tokio::sync::watch;
 
-/// Events that are kept ready, and how much text of them.
-const EVENTS: usize = 1024;
-const BYTES: usize = 4 << 20;
-/// Events that a tab is handed at once.
+/// How many events are kept, and how many bytes of them.
+const MAX_EVENTS: usize = 1024;
+const MAX_BYTES: usize = 4 << 20;
+/// How many events a tab gets at once.
 const CHUNK: usize = 256;
 
-/// The newest events, and how far everything is.
+/// The newest events, and the positions of the log and the projector.
 #[derive(Debug)]
 pub struct EventBus {
-    newest: Mutex<Newest>,
+    newest: Mutex<EventBuffer>,
     head: watch::Sender<Seq>,
     /// The newest event of a run.
     runs: watch::Sender<Seq>,
@@ -28,7 +28,7 @@ pub struct EventBus {
 }
 
 #[derive(Debug, Default)]
-struct Newest {
+struct EventBuffer {
     events: VecDeque<(Seq, Arc<str>)>,
     bytes: usize,
 }
@@ -46,12 +46,12 @@ impl EventBus {
         }
     }
 
-    /// Told whenever there are more events.
+    /// Changes whenever there are new events.
     pub fn head(&self) -> watch::Receiver<Seq> {
         self.head.subscribe()
     }
 
-    /// Told whenever there are more events of runs.
+    /// Changes whenever there are new events of runs.
     pub(super) fn runs(&self) -> watch::Receiver<Seq> {
         self.runs.subscribe()
     }
@@ -64,11 +64,11 @@ impl EventBus {
         self.projected.send_if_modified(|known| std::mem::replace(known, seq.max(*known)) != seq);
     }
 
-    fn newest(&self) -> MutexGuard<'_, Newest> {
+    fn newest(&self) -> MutexGuard<'_, EventBuffer> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what the log has beyond the head, and tells everybody.
+    /// Reads new events from the log and notifies all tabs.
     pub(super) fn fill(&self, log: &dyn EventLog) -> Result<(), ReadError> {
         let from = self.head.borrow().next();
         let mut of_run = None;
@@ -83,7 +83,7 @@ impl EventBus {
         for (seq, text) in read {
             newest.bytes += text.len();
             newest.events.push_back((seq, text));
-            while newest.events.len() > EVENTS || newest.bytes > BYTES {
+            while newest.events.len() > MAX_EVENTS || newest.bytes > MAX_BYTES {
                 let Some((_, old)) = newest.events.pop_front() else { break };
                 newest.bytes -= old.len();
             }
@@ -96,7 +96,7 @@ impl EventBus {
         Ok(())
     }
 
-    /// What follows a seq: from memory where it is, else from the log, a chunk at a time. This may block.
+    /// A chunk of the events after a seq, from memory if they are there, otherwise from the log. This may block.
     pub fn after(&self, log: &dyn EventLog, seq: Seq) -> Result<Backlog, ReadError> {
         let head = *self.head.borrow();
         if seq >= head {

@@ -1,7 +1,7 @@
-//! What is typed into a terminal: a bounded queue, and the one thread that may wait for a program that does not read.
+//! The input of a terminal: a bounded queue, and the only thread that may wait for a program that does not read.
 //!
-//! Nothing else ever blocks on a terminal's input. A tab whose terminal does not read is told so; the server and every
-//! other tab go on.
+//! Nothing else ever blocks on a terminal's input. A tab whose terminal does not read gets an error; the server and
+//! every other tab continue.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::process::{Control, Size};
+use super::process::{ProcessControl, Size};
 
-/// Bytes that may wait. A message of a tab is a quarter of this at most.
+/// The most bytes that may wait. A message of a tab is at most a quarter of this.
 const CAPACITY: usize = 1 << 20;
 /// How long a tab waits for room before its input is refused.
-const PATIENCE: Duration = Duration::from_secs(2);
+const INPUT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The program has not read what was typed before, so this was not taken.
+/// The input was refused because the program has not read the earlier input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// The input of one terminal, in order; of several sizes only the newest is told.
+/// The pending input of one terminal. Of several resizes only the last is applied.
 #[derive(Debug, Default)]
 pub(super) struct InputQueue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Wakes the thread.
     added: Condvar,
     /// Wakes tabs that wait for room.
@@ -32,7 +32,7 @@ pub(super) struct InputQueue {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     bytes: VecDeque<u8>,
     size: Option<Size>,
     closed: bool,
@@ -42,7 +42,7 @@ impl InputQueue {
     /// Starts the thread. It ends after [`close`](Self::close), as soon as a write under way returns.
     pub(super) fn start(
         input: Box<dyn Write + Send>,
-        control: Arc<dyn Control>,
+        control: Arc<dyn ProcessControl>,
     ) -> std::io::Result<Arc<Self>> {
         let queue = Arc::new(Self::default());
         let own = Arc::clone(&queue);
@@ -52,13 +52,14 @@ impl InputQueue {
         Ok(queue)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_to(&self, mut input: Box<dyn Write + Send>, control: &dyn Control) {
+    fn write_to(&self, mut input: Box<dyn Write + Send>, control: &dyn ProcessControl) {
         loop {
-            let idle = |state: &mut State| !state.closed && state.size.is_none() && state.bytes.is_empty();
+            let idle =
+                |state: &mut QueueState| !state.closed && state.size.is_none() && state.bytes.is_empty();
             let waited = self.added.wait_while(self.state(), idle);
             let mut state = waited.unwrap_or_else(PoisonError::into_inner);
             if state.closed {
@@ -68,22 +69,22 @@ impl InputQueue {
             drop(state);
             self.taken.notify_waiters();
             if let Some(size) = size {
-                // A screen that could not be resized is still a screen.
+                // The terminal remains usable if the resize fails.
                 let _ = control.resize(size);
             }
             let bytes = Vec::from(bytes);
             if !bytes.is_empty() && input.write_all(&bytes).and_then(|()| input.flush()).is_err() {
-                // The program is gone; its end is told by its output.
+                // The program has ended, which the reader of its output reports.
                 return self.close();
             }
         }
     }
 
-    /// Takes typed bytes, all or none. Waits a little for room.
+    /// Adds input, all or nothing. Waits a little for room.
     pub(super) async fn push(&self, bytes: &[u8]) -> Result<(), Full> {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + INPUT_TIMEOUT;
         loop {
-            // Made before the look, so that room that comes right after it is not missed.
+            // Created before the check, so that a notification right after it is not missed.
             let taken = self.taken.notified();
             {
                 let mut state = self.state();
@@ -107,7 +108,7 @@ impl InputQueue {
         self.added.notify_one();
     }
 
-    /// Nothing is taken any more.
+    /// Drops the pending input and ignores further input.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -142,7 +143,7 @@ mod tests {
     #[derive(Default)]
     struct Sizes(Mutex<Vec<Size>>);
 
-    impl Control for Sizes {
+    impl ProcessControl for Sizes {
         fn resize(&self, size: Size) -> io::Result<()> {
             self.0.lock().unwrap().push(size);
             Ok(())
@@ -170,14 +171,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_the_newest_size_is_told() {
+    async fn only_the_newest_size_is_applied() {
         let (read, gate) = mpsc::channel();
         let sizes = Arc::new(Sizes::default());
-        let queue =
-            InputQueue::start(Box::new(Stalled(gate)), Arc::clone(&sizes) as Arc<dyn Control>).unwrap();
+        let queue = InputQueue::start(Box::new(Stalled(gate)), Arc::clone(&sizes) as Arc<dyn ProcessControl>)
+            .unwrap();
         queue.push(b"x").await.unwrap();
         let last = Size { columns: 100, rows: 40 };
-        // While the thread waits for the program, nobody who resizes does.
+        // A resize does not wait while the thread waits for the program.
         (2..40).for_each(|rows| queue.resize(Size { columns: 100, rows }));
         queue.resize(last);
         read.send(()).unwrap();

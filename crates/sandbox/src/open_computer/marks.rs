@@ -1,24 +1,24 @@
-//! The marks that shells put between prompts and commands (OSC 133), found in what a terminal writes.
+//! Finds the marks that shells put between prompts and commands (OSC 133) in the output of a terminal.
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// A command runs from here on.
+    /// A command starts.
     Began,
-    /// It is done, or a prompt is there.
+    /// A command ended, or a prompt is shown.
     Finished,
 }
 
 const PREFIX: &[u8] = b"\x1b]133;";
 
-/// Finds marks in output that comes in pieces, wherever those are cut.
+/// Finds marks in output that arrives in pieces of any length.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub(super) struct MarkParser {
     /// How much of the prefix was there at the end of the last piece.
     matched: usize,
 }
 
-impl Marks {
+impl MarkParser {
     /// The marks that are complete with this piece, in order.
     pub(super) fn find(&mut self, piece: &[u8]) -> impl Iterator<Item = Mark> {
         piece.iter().filter_map(|byte| self.feed(*byte))
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn find(pieces: &[&[u8]]) -> Vec<Mark> {
-        let mut marks = Marks::default();
+        let mut marks = MarkParser::default();
         pieces.iter().flat_map(|piece| marks.find(piece).collect::<Vec<_>>()).collect()
     }
 

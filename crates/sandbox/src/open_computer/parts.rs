@@ -13,27 +13,27 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Shared, blocking};
+use super::{PartsContext, blocking};
 use computer::error::{ComputerError, ErrorCode};
 use computer::socket::{self, Holder};
 
-/// The projector rests this many times as long as it took to catch up, so that events in quick succession are taken
-/// together; but no longer than this.
-const REST: u32 = 3;
-const LONGEST_REST: Duration = Duration::from_millis(20);
-/// After this long without an event the caches of the read models are given up.
-const QUIET: Duration = Duration::from_secs(3);
-/// After an error the projector tries again after this time.
+/// After each pass the projector pauses for this many times the pass's duration, so that quick events are batched; at
+/// most for `MAX_REST`.
+const REST_FACTOR: u32 = 3;
+const MAX_REST: Duration = Duration::from_millis(20);
+/// After this long without an event the caches of the read models are released.
+const CACHE_IDLE_TIME: Duration = Duration::from_secs(3);
+/// The projector retries this long after an error.
 const RETRY: Duration = Duration::from_millis(500);
-/// Callers over the socket that are answered at once; more wait.
-const CALLERS: usize = 128;
-/// When the computer is closed, callers have this long to finish sending their request.
-const GRACE: Duration = Duration::from_secs(2);
-/// After an error of `accept`, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(5);
+/// How many callers of the socket are served at once; more wait.
+const MAX_CALLERS: usize = 128;
+/// When the computer closes, callers have this long to finish sending their request.
+const CLOSE_GRACE_PERIOD: Duration = Duration::from_secs(2);
+/// The pause after an error of `accept`, such as too many open files.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Starts every part of an open computer.
-pub(super) fn start_all(shared: &Arc<Shared>) {
+pub(super) fn start_all(shared: &Arc<PartsContext>) {
     start(shared, PartKind::Log, watch_log);
     start(shared, PartKind::EventBus, fill_bus);
     start(shared, PartKind::Projector, project);
@@ -42,8 +42,11 @@ pub(super) fn start_all(shared: &Arc<Shared>) {
     start(shared, PartKind::Agents, follow_runs);
 }
 
-fn start<F>(shared: &Arc<Shared>, kind: PartKind, part: impl Fn(Arc<Shared>) -> F + Send + Sync + 'static)
-where
+fn start<F>(
+    shared: &Arc<PartsContext>,
+    kind: PartKind,
+    part: impl Fn(Arc<PartsContext>) -> F + Send + Sync + 'static,
+) where
     F: Future<Output = Result<(), ComputerError>> + Send + 'static,
 {
     let supervisor = shared.parts.clone();
@@ -61,10 +64,10 @@ where
 }
 
 /// Waits until the writer fails, or the computer is closed.
-async fn watch_log(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn watch_log(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let failed = Arc::new(Notify::new());
     let notify = Arc::clone(&failed);
-    shared.computer.at_writer_failure(move || notify.notify_one());
+    shared.computer.on_writer_failure(move || notify.notify_one());
     tokio::select! {
         () = shared.closed() => Ok(()),
         () = failed.notified() => Err(ComputerError::new(ErrorCode::Failed, "its writer panicked")),
@@ -72,7 +75,7 @@ async fn watch_log(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Reads new events once, for all tabs.
-async fn fill_bus(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn fill_bus(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let mut head = shared.head.subscribe();
     head.mark_changed();
     loop {
@@ -86,12 +89,12 @@ async fn fill_bus(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Brings lists, search and files up to date, and makes checkpoints that are due.
-async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn project(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let mut head = shared.head.subscribe();
     head.mark_changed();
     let mut known: Vec<String> = Vec::new();
     loop {
-        // Taken before the work, so that an event which comes meanwhile wakes this again.
+        // Read before the work, so that an event during it wakes this again.
         let seq = *head.borrow_and_update();
         let begun = Instant::now();
         let same = Arc::clone(&shared);
@@ -116,7 +119,7 @@ async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
                 sleep(RETRY).await;
             }
         }
-        let rested = Instant::now() + (begun.elapsed() * REST).min(LONGEST_REST);
+        let rested = Instant::now() + (begun.elapsed() * REST_FACTOR).min(MAX_REST);
         tokio::select! {
             () = shared.closed() => return Ok(()),
             _ = head.changed() => sleep_until(rested).await,
@@ -127,8 +130,8 @@ async fn project(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Gives back the memory of the read models' caches after a while, and never returns.
-async fn release_memory_when_quiet(shared: &Arc<Shared>) {
-    sleep(QUIET).await;
+async fn release_memory_when_quiet(shared: &Arc<PartsContext>) {
+    sleep(CACHE_IDLE_TIME).await;
     let same = Arc::clone(shared);
     let _ = blocking(move || {
         same.computer.projector().views().release_memory();
@@ -146,20 +149,20 @@ async fn wait(time: Option<Duration>) {
     }
 }
 
-/// Records what other programs do to the files.
-async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
+/// Captures outside edits.
+async fn record_edits(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let same = Arc::clone(&shared);
     let watch = blocking(move || {
-        let place = &same.computer.place;
-        let watch = Watch::start(&place.workspace, &place.state)
+        let paths = &same.computer.paths;
+        let watch = Watch::start(&paths.workspace, &paths.state)
             .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
         // The watch runs before the first scan, so no edit falls between the two.
-        same.computer.record_outside(&|_, _, _| ())?;
+        same.computer.capture_outside_edits(&|_, _, _| ())?;
         Ok(Arc::new(watch))
     })
     .await?;
     // From here on requests need not look for edits themselves, until this part ends or fails.
-    let _watched = Watched::set(&shared);
+    let _watched = WatchedGuard::set(&shared);
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
     watch.on_change(move || notify.notify_one());
@@ -183,25 +186,25 @@ async fn record_edits(shared: Arc<Shared>) -> Result<(), ComputerError> {
     }
 }
 
-/// Says that a watcher runs, until it is dropped.
-struct Watched(Arc<Shared>);
+/// Marks the computer as watched, until this is dropped.
+struct WatchedGuard(Arc<PartsContext>);
 
-impl Watched {
-    fn set(shared: &Arc<Shared>) -> Self {
+impl WatchedGuard {
+    fn set(shared: &Arc<PartsContext>) -> Self {
         shared.computer.set_watched(true);
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Watched {
+impl Drop for WatchedGuard {
     fn drop(&mut self) {
         self.0.computer.set_watched(false);
     }
 }
 
 /// Records the gathered edits if they are complete; otherwise returns how long to wait.
-fn record_once(shared: &Shared, watch: &Watch) -> Option<Duration> {
-    let extent = match watch.poll(&|gathered| shared.activity.settle(gathered)) {
+fn record_once(shared: &PartsContext, watch: &Watch) -> Option<Duration> {
+    let extent = match watch.poll(&|gathered| shared.activity.capture_delay(gathered)) {
         Polled::Wait(left) => return Some(left),
         Polled::Changed(Touched::Nothing) => return None,
         Polled::Changed(Touched::Paths(paths)) => Extent::Paths(paths),
@@ -210,7 +213,7 @@ fn record_once(shared: &Shared, watch: &Watch) -> Option<Duration> {
     if let Some(error) = watch.take_error() {
         shared.report(error.to_string());
     }
-    // What was recorded is on disk already; noting that before the next edit keeps that edit whole.
+    // Update the ledger now, so that the next edit is not compared with an old entry.
     let projector = shared.computer.projector();
     let captured = projector.capture(&extent, &|_, _, _| ());
     if let Err(e) = captured.and_then(|_| projector.catch_up(&|_, _, _| ())) {
@@ -220,9 +223,9 @@ fn record_once(shared: &Shared, watch: &Watch) -> Option<Duration> {
 }
 
 /// Serves the command line over `.choir/choir.sock`.
-async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
-    let place = shared.computer.place.clone();
-    let listener = socket::bind(&place)?;
+async fn serve_socket(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
+    let paths = shared.computer.paths.clone();
+    let listener = socket::bind(&paths)?;
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
     let (runtime, parts) = (tokio::runtime::Handle::current(), shared.parts.clone());
@@ -236,7 +239,7 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
     loop {
         while callers.try_join_next().is_some() {}
         streams.retain(|stream| stream.strong_count() > 0);
-        if callers.len() >= CALLERS {
+        if callers.len() >= MAX_CALLERS {
             callers.join_next().await;
         }
         let accepted = tokio::select! {
@@ -246,20 +249,20 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
         let stream = match accepted.and_then(|(stream, _)| stream.into_std()) {
             Ok(stream) => stream,
             Err(_) => {
-                sleep(PAUSE).await;
+                sleep(ACCEPT_RETRY_PAUSE).await;
                 continue;
             }
         };
         stream.set_nonblocking(false)?;
         let (stream, holder) = (Arc::new(stream), Arc::clone(&holder));
         streams.push(Arc::downgrade(&stream));
-        // A caller that went away misses only its answer.
+        // A caller that disconnected misses only its answer.
         callers.spawn_blocking(move || drop(socket::serve(&holder, &stream)));
     }
-    // New callers do not find the socket any more, and those under way are answered.
-    socket::remove(&place)?;
+    // New callers do not find the socket any more, and present ones are answered.
+    socket::remove(&paths)?;
     let all = async { while callers.join_next().await.is_some() {} };
-    if tokio::time::timeout(GRACE, all).await.is_err() {
+    if tokio::time::timeout(CLOSE_GRACE_PERIOD, all).await.is_err() {
         // One that has not sent all of its request by now is not waited for; an answer still goes out.
         for stream in streams.iter().filter_map(Weak::upgrade) {
             let _ = stream.shutdown(std::net::Shutdown::Read);
@@ -270,7 +273,7 @@ async fn serve_socket(shared: Arc<Shared>) -> Result<(), ComputerError> {
 }
 
 /// Starts runs of agents, each as a part of its own, and sends them their events.
-async fn follow_runs(shared: Arc<Shared>) -> Result<(), ComputerError> {
+async fn follow_runs(shared: Arc<PartsContext>) -> Result<(), ComputerError> {
     let start = |run| {
         let host = Arc::clone(&shared.runs);
         shared.parts.start(PartKind::Run, Some(shared_types::RunId::to_string(&run)), move || {

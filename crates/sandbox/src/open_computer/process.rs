@@ -1,9 +1,9 @@
-//! What runs in a terminal, however it was started: on this machine or in a cell.
+//! The process of a terminal, on this machine or in a cell.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// How large a screen is, in characters.
+/// The size of a screen, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub columns: u16,
@@ -12,12 +12,12 @@ pub struct Size {
 
 /// A process on a pseudo terminal.
 pub struct Process {
-    /// What it writes, until it is gone.
+    /// Its output, until it ends.
     pub output: Box<dyn Read + Send>,
-    /// What it is typed.
+    /// Its input.
     pub input: Box<dyn Write + Send>,
-    pub control: Arc<dyn Control>,
-    /// Waits for its end and says its exit code, if it has one. Called once the output is over.
+    pub control: Arc<dyn ProcessControl>,
+    /// Waits for its end and returns its exit code, if it has one. Called after the end of the output.
     pub wait: Box<dyn FnOnce() -> Option<i32> + Send>,
 }
 
@@ -27,11 +27,11 @@ impl std::fmt::Debug for Process {
     }
 }
 
-/// What can be done to a process from outside, by several threads at once.
-pub trait Control: Send + Sync {
-    /// Tells it the size of its screen. May wait for a program that does not read.
+/// Controls a process, from several threads at once.
+pub trait ProcessControl: Send + Sync {
+    /// Sets the size of its screen. May wait for a program that does not read.
     fn resize(&self, size: Size) -> io::Result<()>;
 
-    /// Ends it, even while [`resize`](Self::resize) waits; one that has ended already is left alone.
+    /// Ends it, even while [`resize`](Self::resize) waits. Does nothing if it has ended.
     fn end(&self);
 }

@@ -1,5 +1,4 @@
-//! One terminal: a process with a screen, and the newest part of what it wrote. How the process was started is not
-//! known here.
+//! One terminal: a process with a screen, and its newest output. How the process was started is not known here.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,20 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use shared_types::wire::{self, PartKind, TerminalKind};
 use shared_types::{TerminalId, Timestamp};
 
-use super::activity::{Activity, Presence};
+use super::activity::{ActiveTerminal, TerminalActivity};
 use super::input_queue::{Full, InputQueue};
-use super::marks::Marks;
-use super::process::{Control, Process, Size};
-use crate::supervision::Parts;
+use super::marks::MarkParser;
+use super::process::{Process, ProcessControl, Size};
+use crate::supervision::PartSupervisor;
 use computer::ids;
-use computer::output_feed::{Attachment, OutputFeed, Pace};
+use computer::output_feed::{Attachment, Backpressure, OutputFeed};
 
 /// A running terminal.
 pub(super) struct Terminal {
     pub(super) kind: TerminalKind,
     started: Timestamp,
     input: Arc<InputQueue>,
-    control: Arc<dyn Control>,
+    control: Arc<dyn ProcessControl>,
     size: Mutex<Size>,
     feed: Arc<OutputFeed>,
 }
@@ -32,13 +31,13 @@ impl std::fmt::Debug for Terminal {
 }
 
 impl Terminal {
-    /// Reads what a process writes until it ends, and tells of the commands in it.
+    /// Reads the output of a process until it ends, and reports the marks of commands in it.
     pub(super) fn start(
         kind: TerminalKind,
         process: Process,
         size: Size,
-        activity: &Arc<Activity>,
-        parts: &Parts,
+        activity: &Arc<TerminalActivity>,
+        parts: &PartSupervisor,
     ) -> io::Result<Arc<Self>> {
         let Process { output, input, control, wait } = process;
         let terminal = Arc::new(Self {
@@ -47,14 +46,14 @@ impl Terminal {
             input: InputQueue::start(input, Arc::clone(&control))?,
             control,
             size: Mutex::new(size),
-            feed: OutputFeed::new(ids::terminal(), Pace::OfTheScreen),
+            feed: OutputFeed::new(ids::new_terminal(), Backpressure::WaitForTabs),
         });
         let (feed, input) = (Arc::clone(&terminal.feed), Arc::clone(&terminal.input));
-        let presence = activity.enter();
-        let running = parts.enter(PartKind::Terminal, terminal.id().to_string());
+        let active = activity.register();
+        let running = parts.guard(PartKind::Terminal, terminal.id().to_string());
         std::thread::Builder::new().name("terminal".into()).spawn(move || {
             let _running = running;
-            read(output, &feed, presence);
+            read(output, &feed, active);
             feed.end(wait());
             input.close();
         })?;
@@ -74,7 +73,7 @@ impl Terminal {
         self.feed.has_ended()
     }
 
-    /// Types bytes; refused where the program has not read what was typed before.
+    /// Sends input. Refused if the program has not read the earlier input.
     pub(super) async fn type_in(&self, bytes: &[u8]) -> Result<(), Full> {
         self.input.push(bytes).await
     }
@@ -94,9 +93,9 @@ impl Terminal {
     }
 }
 
-fn read(mut output: Box<dyn Read + Send>, feed: &OutputFeed, mut presence: Presence) {
+fn read(mut output: Box<dyn Read + Send>, feed: &OutputFeed, mut active: ActiveTerminal) {
     let mut buffer = [0; 8192];
-    let mut marks = Marks::default();
+    let mut marks = MarkParser::default();
     loop {
         let count = match output.read(&mut buffer) {
             Ok(0) => return,
@@ -105,7 +104,7 @@ fn read(mut output: Box<dyn Read + Send>, feed: &OutputFeed, mut presence: Prese
             // The shell's side is closed.
             Err(_) => return,
         };
-        marks.find(&buffer[..count]).for_each(|mark| presence.tell(mark));
+        marks.find(&buffer[..count]).for_each(|mark| active.on_mark(mark));
         feed.add(&buffer[..count]);
     }
 }

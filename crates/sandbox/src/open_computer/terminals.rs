@@ -7,27 +7,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shared_types::TerminalId;
 use shared_types::wire::{self, TerminalKind};
 
-use super::activity::Activity;
+use super::activity::TerminalActivity;
 use super::input_queue::Full;
 use super::process::Size;
 use super::terminal::Terminal;
-use super::{cell, shell};
-use crate::supervision::Parts;
+use super::{cell_process, shell_process};
+use crate::supervision::PartSupervisor;
 use computer::Computer;
 use computer::error::{ComputerError, ErrorCode};
 use computer::output_feed::Attachment;
 
 /// Shells that may run at once.
-const LIMIT: usize = 32;
+const MAX_TERMINALS: usize = 32;
 /// What a screen can be.
-const SIZES: std::ops::RangeInclusive<u16> = 2..=1000;
+const SCREEN_SIZES: std::ops::RangeInclusive<u16> = 2..=1000;
 
 /// All terminals that run.
 #[derive(Debug)]
 pub struct Terminals {
     computer: Arc<Computer>,
-    activity: Arc<Activity>,
-    parts: Parts,
+    activity: Arc<TerminalActivity>,
+    parts: PartSupervisor,
     running: Mutex<BTreeMap<TerminalId, Arc<Terminal>>>,
 }
 
@@ -36,7 +36,11 @@ fn unknown(id: TerminalId) -> ComputerError {
 }
 
 impl Terminals {
-    pub(super) fn new(computer: Arc<Computer>, activity: Arc<Activity>, parts: Parts) -> Self {
+    pub(super) fn new(
+        computer: Arc<Computer>,
+        activity: Arc<TerminalActivity>,
+        parts: PartSupervisor,
+    ) -> Self {
         Self { computer, activity, parts, running: Mutex::default() }
     }
 
@@ -62,22 +66,26 @@ impl Terminals {
     /// Starts a shell in the workspace.
     pub fn start(&self, kind: TerminalKind, size: Size) -> Result<wire::Terminal, ComputerError> {
         check(size)?;
-        let full =
-            || ComputerError::new(ErrorCode::Refused, format!("{LIMIT} terminals run already; close one"));
-        if self.running().len() >= LIMIT {
+        let full = || {
+            ComputerError::new(
+                ErrorCode::Refused,
+                format!("{MAX_TERMINALS} terminals run already; close one"),
+            )
+        };
+        if self.running().len() >= MAX_TERMINALS {
             return Err(full());
         }
         let failed =
             |e: io::Error| ComputerError::new(ErrorCode::Failed, format!("no shell could be started: {e}"));
         let process = match kind {
-            TerminalKind::Cell => cell::start(&self.computer, size)?,
-            TerminalKind::Shell => shell::start(&self.computer.place, size).map_err(failed)?,
+            TerminalKind::Cell => cell_process::start(&self.computer, size)?,
+            TerminalKind::Shell => shell_process::start(&self.computer.paths, size).map_err(failed)?,
         };
         let terminal = Terminal::start(kind, process, size, &self.activity, &self.parts).map_err(failed)?;
         let described = terminal.describe();
-        // A cell takes its time to build, and nobody else should wait for that.
+        // Making a cell takes a while, and other requests must not wait for it.
         let mut running = self.running();
-        if running.len() >= LIMIT {
+        if running.len() >= MAX_TERMINALS {
             terminal.end();
             return Err(full());
         }
@@ -90,7 +98,7 @@ impl Terminals {
         self.get(id).is_ok_and(|terminal| terminal.kind == TerminalKind::Shell)
     }
 
-    /// Ends the plain shells, such as when somebody else comes to use the machine.
+    /// Ends the plain shells, as when a second account is created.
     pub fn end_shells(&self) {
         self.running()
             .values()
@@ -132,9 +140,9 @@ impl Terminals {
 }
 
 fn check(Size { columns, rows }: Size) -> Result<(), ComputerError> {
-    if SIZES.contains(&columns) && SIZES.contains(&rows) {
+    if SCREEN_SIZES.contains(&columns) && SCREEN_SIZES.contains(&rows) {
         return Ok(());
     }
-    let message = format!("a terminal of {columns} by {rows} cannot be: each must be from 2 to 1000");
+    let message = format!("invalid terminal size {columns}x{rows}: columns and rows must be from 2 to 1000");
     Err(ComputerError::new(ErrorCode::BadRequest, message))
 }

@@ -1,4 +1,4 @@
-//! `[server]`, `[models]` and `[mcp]` of `{data}/choir.toml`, below what variables and arguments say.
+//! `[server]`, `[models]` and `[mcp]` of `{data}/choir.toml`. Variables and arguments take precedence.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use url::Url;
 use crate::machine::MachineConfig;
 use agent_host::agent_services::ServicesConfig;
 use agent_host::telemetry::TelemetryConfig;
-use computer::config::{Origin, Shown};
+use computer::config::{SettingLine, SettingSource};
 use computer::error::{ComputerError, ErrorCode};
 use web_access::search::SearchConfig;
 
 const FILE: &str = "choir.toml";
 const PORT: u16 = 8080;
 
-/// What arguments and variables say; it goes before the file.
+/// Settings from arguments and variables, which take precedence over the file.
 #[derive(Debug, Clone, Default)]
 pub struct CommandLineSettings {
     pub listen: Option<IpAddr>,
@@ -28,17 +28,17 @@ pub struct CommandLineSettings {
     pub public_url: Option<Url>,
 }
 
-const LISTEN: &str = "CHOIR_LISTEN";
-const ITS_PORT: &str = "CHOIR_PORT";
-const PUBLIC_URL: &str = "CHOIR_PUBLIC_URL";
+const LISTEN_VARIABLE: &str = "CHOIR_LISTEN";
+const PORT_VARIABLE: &str = "CHOIR_PORT";
+const PUBLIC_URL_VARIABLE: &str = "CHOIR_PUBLIC_URL";
 
 impl CommandLineSettings {
-    /// What the environment says.
+    /// The settings from the environment.
     pub fn in_variables() -> Result<Self, ComputerError> {
         Ok(Self {
-            listen: variable(LISTEN, "an address such as 127.0.0.1")?,
-            port: variable(ITS_PORT, "a port from 0 to 65535")?,
-            public_url: variable(PUBLIC_URL, "an address such as https://choir.example.org")?,
+            listen: variable(LISTEN_VARIABLE, "an address such as 127.0.0.1")?,
+            port: variable(PORT_VARIABLE, "a port from 0 to 65535")?,
+            public_url: variable(PUBLIC_URL_VARIABLE, "an address such as https://choir.example.org")?,
         })
     }
 }
@@ -51,14 +51,14 @@ fn variable<T: FromStr>(name: &str, wanted: &str) -> Result<Option<T>, ComputerE
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct File {
-    server: Server,
+struct ConfigFile {
+    server: ServerSection,
     models: Option<toml::Table>,
     web: WebSection,
     telemetry: Option<TelemetryConfig>,
     mcp: Option<toml::Table>,
     rules: Option<toml::Table>,
-    /// What belongs to each computer is read there.
+    /// The settings of computers, which each computer reads.
     #[allow(dead_code, reason = "named so that it is no unknown section")]
     git: toml::Table,
     #[allow(dead_code, reason = "named so that it is no unknown section")]
@@ -73,10 +73,10 @@ struct WebSection {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Server {
+struct ServerSection {
     listen: Option<SocketAddr>,
     public_url: Option<Url>,
-    tls: Option<Certificate>,
+    tls: Option<TlsSection>,
     trusted_proxies: Option<Vec<String>>,
     cors: Option<Vec<String>>,
     /// In seconds; 0 turns it off.
@@ -85,75 +85,85 @@ struct Server {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Certificate {
+struct TlsSection {
     #[serde(alias = "cert")]
     certificate: PathBuf,
     key: PathBuf,
 }
 
-/// How the server of a data folder is to listen, and what it is to do.
-pub fn machine_config(data: PathBuf, said: &CommandLineSettings) -> Result<MachineConfig, ComputerError> {
+/// The configuration of the server of a data folder.
+pub fn machine_config(
+    data: PathBuf,
+    overrides: &CommandLineSettings,
+) -> Result<MachineConfig, ComputerError> {
     let (file, path) = read(&data)?;
-    let config = file.server.resolve(&path, data, said)?;
+    let config = file.server.resolve(&path, data, overrides)?;
     let services = ServicesConfig { search: file.web.search, telemetry: file.telemetry };
     Ok(MachineConfig { models: file.models, services, mcp: file.mcp, rules: file.rules, ..config })
 }
 
 /// The settings of a data folder as `choir doctor` shows them, each with where it comes from.
-pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<Shown>), ComputerError> {
-    let said = CommandLineSettings::in_variables()?;
+pub fn server_settings(data: &Path) -> Result<(MachineConfig, Vec<SettingLine>), ComputerError> {
+    let overrides = CommandLineSettings::in_variables()?;
     let (file, path) = read(data)?;
-    let from = |in_file: bool| if in_file { Origin::File(path.clone()) } else { Origin::Default };
-    let first = |variables: &[(&str, bool)], in_file: bool| match variables.iter().find(|(_, said)| *said) {
-        Some((name, _)) => Origin::Variable((*name).to_owned()),
+    let from =
+        |in_file: bool| if in_file { SettingSource::File(path.clone()) } else { SettingSource::Default };
+    let first = |variables: &[(&str, bool)], in_file: bool| match variables
+        .iter()
+        .find(|(_, overrides)| *overrides)
+    {
+        Some((name, _)) => SettingSource::Variable((*name).to_owned()),
         None => from(in_file),
     };
     let server = &file.server;
     let origins = [
-        first(&[(LISTEN, said.listen.is_some()), (ITS_PORT, said.port.is_some())], server.listen.is_some()),
-        first(&[(PUBLIC_URL, said.public_url.is_some())], server.public_url.is_some()),
+        first(
+            &[(LISTEN_VARIABLE, overrides.listen.is_some()), (PORT_VARIABLE, overrides.port.is_some())],
+            server.listen.is_some(),
+        ),
+        first(&[(PUBLIC_URL_VARIABLE, overrides.public_url.is_some())], server.public_url.is_some()),
         from(server.tls.is_some()),
         from(server.trusted_proxies.is_some()),
         from(server.cors.is_some()),
         from(server.idle_close.is_some()),
     ];
-    let config = file.server.resolve(&path, data.to_owned(), &said)?;
+    let config = file.server.resolve(&path, data.to_owned(), &overrides)?;
     let ServerConfig { listen, public_url, tls, trusted_proxies, cors, .. } = &config.server;
     let certificate = tls.as_ref().map(|tls| tls.certificate.display().to_string());
     let proxies = trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let idle = config.idle_close.unwrap_or_default().as_secs();
     let values = [
-        ("server.listen", listen.to_string(), "where it listens; beyond this machine only over TLS"),
+        ("server.listen", listen.to_string(), "listen address; other interfaces than loopback require TLS"),
         (
             "server.public_url",
             public_url.as_ref().map(Url::to_string).unwrap_or_default(),
-            "what people type",
+            "public URL of the server",
         ),
-        ("server.tls", certificate.unwrap_or_default(), "a certificate of its own, with its key"),
-        ("server.trusted_proxies", proxies, "whose word is taken for where a request comes from"),
-        ("server.cors", cors.join(", "), "pages of others that may call with a token"),
-        ("server.idle_close", idle.to_string(), "seconds until a computer nobody uses is closed (0: never)"),
+        ("server.tls", certificate.unwrap_or_default(), "TLS certificate; its key is set beside it"),
+        ("server.trusted_proxies", proxies, "proxies whose X-Forwarded-For is trusted"),
+        ("server.cors", cors.join(", "), "origins that may call the API with a token"),
+        ("server.idle_close", idle.to_string(), "seconds after which an idle computer is closed (0: never)"),
     ];
     let shown = values.into_iter().zip(origins);
-    let shown = shown.map(|((key, value, help), origin)| Shown { key, value, origin, help }).collect();
+    let shown = shown.map(|((key, value, help), origin)| SettingLine { key, value, origin, help }).collect();
     Ok((config, shown))
 }
 
-impl Server {
+impl ServerSection {
     fn resolve(
         self,
         path: &Path,
         data: PathBuf,
-        said: &CommandLineSettings,
+        overrides: &CommandLineSettings,
     ) -> Result<MachineConfig, ComputerError> {
         let Self { listen, public_url, tls, trusted_proxies, cors, idle_close } = self;
         let listen = listen.unwrap_or(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT));
-        let mut server = ServerConfig::local(said.port.unwrap_or(listen.port()), data);
-        server.listen.set_ip(said.listen.unwrap_or(listen.ip()));
-        server.public_url = said.public_url.clone().or(public_url);
-        // Beside the file that names them, wherever the server is started.
+        let mut server = ServerConfig::local(overrides.port.unwrap_or(listen.port()), data);
+        server.listen.set_ip(overrides.listen.unwrap_or(listen.ip()));
+        server.public_url = overrides.public_url.clone().or(public_url);
+        // Relative to the settings file, not to the current folder.
         let beside = |file: PathBuf| path.parent().unwrap_or(Path::new("")).join(file);
-        server.tls = tls.map(|Certificate { certificate, key }| Tls {
+        server.tls = tls.map(|TlsSection { certificate, key }| Tls {
             certificate: beside(certificate),
             key: beside(key),
         });
@@ -167,17 +177,17 @@ impl Server {
     }
 }
 
-fn read(data: &Path) -> Result<(File, PathBuf), ComputerError> {
+fn read(data: &Path) -> Result<(ConfigFile, PathBuf), ComputerError> {
     let path = match std::env::var_os("CHOIR_CONFIG") {
         Some(path) => PathBuf::from(path),
         None => data.join(FILE),
     };
-    let file: File = match std::fs::read_to_string(&path) {
+    let file: ConfigFile = match std::fs::read_to_string(&path) {
         Ok(text) => toml::from_str(&text).map_err(|e| wrong(&path, &e))?,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => File::default(),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => ConfigFile::default(),
         Err(e) => return Err(wrong(&path, &e)),
     };
-    // A server of tools that is written down wrongly is told of when the machine starts, not when an agent needs it.
+    // Invalid MCP settings are reported at startup, not when an agent first needs the server.
     agent_host::mcp_tools::settings(file.mcp.as_ref()).map_err(|e| wrong(&path, &e.message))?;
     Ok((file, path))
 }
@@ -190,10 +200,10 @@ fn wrong(path: &Path, error: &dyn std::fmt::Display) -> ComputerError {
 mod tests {
     use super::*;
 
-    fn config(text: &str, said: &CommandLineSettings) -> Result<ServerConfig, ComputerError> {
+    fn config(text: &str, overrides: &CommandLineSettings) -> Result<ServerConfig, ComputerError> {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join(FILE), text).unwrap();
-        Ok(machine_config(data.path().to_owned(), said)?.server)
+        Ok(machine_config(data.path().to_owned(), overrides)?.server)
     }
 
     #[test]
@@ -202,8 +212,8 @@ mod tests {
         assert_eq!(config("", &none).unwrap().listen.to_string(), "127.0.0.1:8080");
         let file = "[server]\nlisten = \"127.0.0.1:9000\"\ntrusted_proxies = [\"10.0.0.0/8\"]";
         assert_eq!(config(file, &none).unwrap().listen.to_string(), "127.0.0.1:9000");
-        let said = CommandLineSettings { port: Some(9001), ..none };
-        assert_eq!(config(file, &said).unwrap().listen.to_string(), "127.0.0.1:9001");
+        let overrides = CommandLineSettings { port: Some(9001), ..none };
+        assert_eq!(config(file, &overrides).unwrap().listen.to_string(), "127.0.0.1:9001");
     }
 
     #[test]
@@ -242,7 +252,8 @@ mod tests {
         let (config, shown) = server_settings(data.path()).unwrap();
         let tls = Tls { certificate: data.path().join("a.pem"), key: "/b.pem".into() };
         assert_eq!((config.server.tls, config.idle_close), (Some(tls), None));
-        let from_file = shown.iter().filter(|shown| shown.origin != Origin::Default).map(|shown| shown.key);
+        let from_file =
+            shown.iter().filter(|shown| shown.origin != SettingSource::Default).map(|shown| shown.key);
         assert_eq!(from_file.collect::<Vec<_>>(), ["server.tls", "server.idle_close"]);
         assert_eq!(shown[0].value, "127.0.0.1:8080");
     }

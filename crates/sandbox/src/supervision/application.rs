@@ -1,4 +1,4 @@
-//! The root of the supervision tree: it supervises computers, and reports one that cannot go on.
+//! The root of the supervision tree: it supervises computers, and reports one that cannot continue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 /// A handle on the root. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Application {
-    root: ActorRef<Opened>,
+    root: ActorRef<ComputerOpened>,
     failed: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<UserId>>>,
 }
 
 /// A computer was opened below the root.
 #[derive(Debug)]
-struct Opened {
+struct ComputerOpened {
     supervisor: ActorId,
     user: UserId,
 }
@@ -28,7 +28,7 @@ impl Application {
         Ok(Self { root, failed: Arc::new(failed.into()) })
     }
 
-    /// Waits for the next computer that cannot go on and has to be opened again.
+    /// Waits for the next computer that cannot continue and must be opened again.
     pub async fn next_failed(&self) -> UserId {
         match self.failed.lock().await.recv().await {
             Some(user) => user,
@@ -42,7 +42,7 @@ impl Application {
     }
 
     pub(super) fn opened(&self, supervisor: ActorId, user: UserId) {
-        let _ = self.root.send_message(Opened { supervisor, user });
+        let _ = self.root.send_message(ComputerOpened { supervisor, user });
     }
 }
 
@@ -55,13 +55,13 @@ struct Computers {
 }
 
 impl Actor for Root {
-    type Msg = Opened;
+    type Msg = ComputerOpened;
     type State = Computers;
     type Arguments = mpsc::UnboundedSender<UserId>;
 
     async fn pre_start(
         &self,
-        _: ActorRef<Opened>,
+        _: ActorRef<ComputerOpened>,
         failed: Self::Arguments,
     ) -> Result<Computers, ActorProcessingErr> {
         Ok(Computers { open: HashMap::new(), failed })
@@ -69,8 +69,8 @@ impl Actor for Root {
 
     async fn handle(
         &self,
-        _: ActorRef<Opened>,
-        Opened { supervisor, user }: Opened,
+        _: ActorRef<ComputerOpened>,
+        ComputerOpened { supervisor, user }: ComputerOpened,
         computers: &mut Computers,
     ) -> Result<(), ActorProcessingErr> {
         computers.open.insert(supervisor, user);
@@ -79,14 +79,14 @@ impl Actor for Root {
 
     async fn handle_supervisor_evt(
         &self,
-        _: ActorRef<Opened>,
+        _: ActorRef<ComputerOpened>,
         event: SupervisionEvent,
         computers: &mut Computers,
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorFailed(supervisor, error) => {
                 if let Some(user) = computers.open.remove(&supervisor.get_id()) {
-                    tracing::error!(%user, %error, "a computer cannot go on and is opened again");
+                    tracing::error!(%user, %error, "a computer cannot continue and is opened again");
                     let _ = computers.failed.send(user);
                 }
             }

@@ -11,7 +11,7 @@ pub enum Restart {
     AfterPause(Duration),
     /// The application closes the computer and opens it again, with all its parts.
     ReopenComputer,
-    /// The next one who needs it.
+    /// Its next use.
     OnNextUse,
     Never,
 }
@@ -22,7 +22,7 @@ pub struct Policy {
     pub kind: PartKind,
     pub name: &'static str,
     pub restart: Restart,
-    /// What happens to the work that was under way.
+    /// What happens to unfinished work.
     pub work: &'static str,
 }
 
@@ -98,7 +98,7 @@ pub const POLICIES: [Policy; 11] = [
 
 /// The row of a kind.
 pub(super) fn of(kind: PartKind) -> &'static Policy {
-    // The test below makes sure that every kind is at its place.
+    // The test below makes sure that every kind has its row.
     &POLICIES[kind as usize]
 }
 

@@ -6,19 +6,20 @@ use shared_types::UserId;
 
 use super::*;
 
-async fn parts() -> (Application, Parts) {
+async fn parts() -> (Application, PartSupervisor) {
     let application = Application::start().await.unwrap();
     let (notices, _) = broadcast::channel(8);
-    let parts = Parts::supervise(&application, UserId::parse("ada").unwrap(), notices).await.unwrap();
+    let parts =
+        PartSupervisor::supervise(&application, UserId::parse("ada").unwrap(), notices).await.unwrap();
     (application, parts)
 }
 
-async fn status(parts: &Parts, kind: PartKind) -> Option<PartStatus> {
+async fn status(parts: &PartSupervisor, kind: PartKind) -> Option<PartStatus> {
     parts.report().await.parts.into_iter().find(|part| part.kind == kind)
 }
 
 /// Waits until a part is as it should be.
-async fn until(parts: &Parts, kind: PartKind, is: impl Fn(Option<&PartStatus>) -> bool) {
+async fn until(parts: &PartSupervisor, kind: PartKind, is: impl Fn(Option<&PartStatus>) -> bool) {
     while !is(status(parts, kind).await.as_ref()) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -55,12 +56,12 @@ async fn a_part_that_fails_or_panics_is_started_again_and_says_why() {
 #[tokio::test]
 async fn a_guarded_part_is_listed_until_its_guard_is_dropped() {
     let (_application, parts) = parts().await;
-    let guard = parts.enter(PartKind::Terminal, "one".into());
+    let guard = parts.guard(PartKind::Terminal, "one".into());
     until(&parts, PartKind::Terminal, |part| part.is_some()).await;
     assert_eq!(status(&parts, PartKind::Terminal).await.unwrap().label.as_deref(), Some("one"));
     drop(guard);
     until(&parts, PartKind::Terminal, |part| part.is_none()).await;
-    let guard = parts.enter(PartKind::Terminal, "two".into());
+    let guard = parts.guard(PartKind::Terminal, "two".into());
     let _ = std::thread::spawn(move || {
         let _guard = guard;
         panic!("a bug");
@@ -76,7 +77,7 @@ async fn a_failed_log_is_reported_to_the_application() {
     parts.start(PartKind::Log, None, || async { Err("its writer panicked".into()) });
     assert_eq!(application.next_failed().await.as_str(), "ada");
     // Ending parts that have ended already returns at once.
-    parts.end().await;
+    parts.stop().await;
     assert!(parts.report().await.parts.is_empty());
 }
 
@@ -96,9 +97,9 @@ async fn ending_waits_for_parts_that_end_by_themselves_and_cancels_runs() {
         }
     });
     parts.start(PartKind::Run, None, std::future::pending);
-    let _guard = parts.enter(PartKind::McpServer, "one".into());
+    let _guard = parts.guard(PartKind::McpServer, "one".into());
     until(&parts, PartKind::Run, |part| part.is_some()).await;
     stop.send_replace(true);
-    parts.end().await;
+    parts.stop().await;
     assert_eq!(finished.load(Ordering::Relaxed), 1);
 }

@@ -7,11 +7,11 @@ use computer::Computer;
 use event_log::EventLog;
 use shared_types::{EventId, Seq, Source};
 
-use crate::stage::Stage;
+use crate::scenario_host::ScenarioHost;
 
-impl Stage<'_> {
-    /// The person acts by themselves, and the harness resumes a run because the server was started. Everything else in a run
-    /// has a cause that is in the log before it, and so does the result of every call.
+impl ScenarioHost<'_> {
+    /// The person acts by themselves, and the harness resumes a run because the server was started. Everything else in
+    /// a run has a cause that is in the log before it, and so does the result of every call.
     pub(crate) fn every_step_has_a_cause(&self, computer: &Computer) -> Result<(), String> {
         let (mut known, mut missing) = (BTreeSet::<EventId>::new(), Vec::new());
         let read = computer.log().scan(Seq(1), &mut |stored| {

@@ -1,7 +1,7 @@
 //! Calls that a stop cut off, and what is asked and done only because of that.
 //!
-//! A call that may have reached the outside is not made again by itself: it is `interrupted`, and the person is asked. If
-//! they let it be made again its agent takes that turn once more, and nobody is asked about that call a second time.
+//! A call that may have reached the outside is not made again by itself: it is `interrupted`, and the person is asked.
+//! If they let it be made again its agent takes that turn once more, and the person is not asked about that call again.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,33 @@ use shared_types::payload::tool::{ToolEvent, ToolStatus};
 use shared_types::{ContentRef, Event, OpId, Payload};
 
 /// The calls of a run that were cut off.
-pub(crate) struct CutOff<'e> {
+pub(crate) struct InterruptedCalls<'e> {
     events: &'e [Event],
     pub(crate) calls: BTreeSet<OpId>,
 }
 
 /// What turns that were taken once more took the first time.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wasted {
+pub(crate) struct RepeatedTurns {
     pub(crate) turns: u64,
     pub(crate) micros: u64,
 }
 
 /// What a question about a call is about, but for which call it is.
 #[derive(PartialEq)]
-struct Subject<'e> {
+struct QuestionSubject<'e> {
     kind: &'static str,
     tool: &'e str,
     input: ContentRef,
 }
 
-impl<'e> CutOff<'e> {
+impl<'e> InterruptedCalls<'e> {
     /// A call whose server ended, or whose time was over, was cut off without any stop.
     pub(crate) fn of(events: &'e [Event]) -> Self {
         let is_cut = |event: &&Event| match &event.payload {
             Payload::Tool(ToolEvent::Result(result)) => match &result.status {
                 ToolStatus::Interrupted { reason } => {
-                    !reason.starts_with("the server ") && !reason.starts_with("nobody waited ")
+                    !reason.starts_with("the server ") && !reason.ends_with("a budget left no more time")
                 }
                 _ => false,
             },
@@ -67,8 +67,8 @@ impl<'e> CutOff<'e> {
         (cut != call && self.calls.contains(&cut)).then_some(first)
     }
 
-    /// A call that the person allowed, was cut off once, was let be made again as the only one of its turn, and was asked
-    /// about once more all the same.
+    /// A call that the person allowed, was cut off once, was let be made again as the only one of its turn, and was
+    /// asked about once more all the same.
     pub(crate) fn asked_twice(&self) -> Option<&'e RunAsk> {
         let is_approval = |ask: &&RunAsk| matches!(ask.about, AskKind::Approval { .. });
         let is_alone = |call: OpId| {
@@ -94,7 +94,7 @@ impl<'e> CutOff<'e> {
         asks(self.events).filter(|ask| self.is_about_cut(ask)).filter_map(call).collect()
     }
 
-    pub(crate) fn wasted(&self) -> Wasted {
+    pub(crate) fn wasted(&self) -> RepeatedTurns {
         let again: BTreeSet<OpId> =
             self.asked_about().into_iter().filter(|call| self.is_to_be_made_again(*call)).collect();
         let replies = self.events.iter().filter_map(|event| match &event.payload {
@@ -102,7 +102,7 @@ impl<'e> CutOff<'e> {
             _ => None,
         });
         let cut = replies.filter(|reply| reply.calls.iter().any(|wanted| again.contains(&wanted.call)));
-        cut.fold(Wasted::default(), |wasted, reply| Wasted {
+        cut.fold(RepeatedTurns::default(), |wasted, reply| RepeatedTurns {
             turns: wasted.turns + 1,
             micros: wasted.micros + reply.micros.unwrap_or_default(),
         })
@@ -116,13 +116,13 @@ impl<'e> CutOff<'e> {
     }
 }
 
-fn about_call(about: &AskKind) -> Option<(OpId, Subject<'_>)> {
+fn about_call(about: &AskKind) -> Option<(OpId, QuestionSubject<'_>)> {
     match about {
         AskKind::Approval { call, tool, input, .. } => {
-            Some((*call, Subject { kind: "approval", tool, input: *input }))
+            Some((*call, QuestionSubject { kind: "approval", tool, input: *input }))
         }
         AskKind::Outgoing { call, tool, input, .. } => {
-            Some((*call, Subject { kind: "outgoing", tool, input: *input }))
+            Some((*call, QuestionSubject { kind: "outgoing", tool, input: *input }))
         }
         AskKind::Question { .. } | AskKind::Interrupted { .. } => None,
     }

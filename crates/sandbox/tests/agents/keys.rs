@@ -10,11 +10,11 @@ use event_log::{EventLog, read_content};
 use shared_types::wire::DesktopAction;
 use shared_types::{CommandId, Seq, UserId};
 
-use crate::stage::{Stage, fixed_id, write};
+use crate::scenario_host::{ScenarioHost, fixed_id, write};
 
-impl Stage<'_> {
-    /// What the log holds is read as the computer reads it, since a page of the database may part it; everything else is
-    /// raw bytes: read models, blobs, layers and files.
+impl ScenarioHost<'_> {
+    /// What the log holds is read as the computer reads it, since a page of the database may part it; everything else
+    /// is raw bytes: read models, blobs, layers and files.
     pub(crate) fn keeps_no_key(&self, computer: &Computer) -> Result<(), String> {
         let (_, key) = self.address();
         let found = places_of(&key, &**computer.log(), self.path());
@@ -56,7 +56,7 @@ fn in_files(key: &str, folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// What somebody puts away meanwhile holds nothing any more.
+/// `None` if the file was removed meanwhile.
 fn still_there<T>(read: std::io::Result<T>) -> Option<T> {
     match read {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -71,11 +71,11 @@ fn holds(bytes: &[u8], key: &str) -> bool {
 #[test]
 fn a_key_that_is_kept_is_found_in_events_contents_and_files() {
     let (folder, key) = (tempfile::tempdir().unwrap(), "sk-scripted-00112233");
-    let place = ComputerPaths::at(folder.path());
+    let paths = ComputerPaths::at(folder.path());
     let (computer, _) =
-        Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
+        Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
     let found = || places_of(key, &**computer.log(), folder.path());
-    let has = |what: &str| found().iter().any(|place| place.contains(what));
+    let has = |what: &str| found().iter().any(|paths| paths.contains(what));
     assert_eq!(found(), [""; 0]);
     let command = |number| CommandId::from_bytes(fixed_id(8, number));
     write(&computer, command(0), "small.txt", key);

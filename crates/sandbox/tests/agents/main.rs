@@ -1,8 +1,8 @@
 //! Agents that really work: the whole computer with its cells, and a scripted model behind each provider's own wire.
 //!
-//! A scenario is a file of `fixtures/scenarios`: files, an objective, what the models say, what the person does, and what
-//! must come of it. What its agents said and did is kept as text in `fixtures/scenarios/transcripts`. Afterwards the whole run
-//! is undone, and everything is as it was before.
+//! A scenario is a file of `fixtures/scenarios`: files, an objective, what the models say, what the person does, and
+//! what must come of it. What its agents said and did is kept as text in `fixtures/scenarios/transcripts`. Afterwards
+//! the whole run is undone, and everything is as it was before.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,22 +11,22 @@
     reason = "a test that is told something else has failed"
 )]
 
-mod after;
-mod alone;
+mod agent_limit;
 mod causes;
 mod closing;
 mod crash;
-mod crowd;
 mod cut;
-mod end;
+mod expectations;
 mod keys;
-mod killing;
-mod losing;
+mod kills;
+mod local_model_only;
+mod lost_turns;
 mod person;
+mod resumed;
 mod scenario;
+mod scenario_host;
 mod share;
 mod snapshot;
-mod stage;
 mod traces;
 mod transcript;
 
@@ -36,8 +36,8 @@ use agents::roles::{ROLES, Role};
 use scripted_model::Wire;
 
 use scenario::Scenario;
+use scenario_host::ScenarioHost;
 use share::Share;
-use stage::Stage;
 
 /// Part of the names of the scenarios to play, while working on one.
 const ONLY: &str = "CHOIR_SCENARIOS";
@@ -52,7 +52,7 @@ fn scenarios() -> Vec<Scenario> {
 /// Plays all scenarios over one wire, and tells of everything that is wrong.
 fn play_all(wire: Wire) {
     let play = |scenario: &Scenario| {
-        Stage::new(scenario, wire).play().map_err(|reason| format!("{}: {reason}", scenario.name))
+        ScenarioHost::new(scenario, wire).play().map_err(|reason| format!("{}: {reason}", scenario.name))
     };
     all_well(each(scenarios().iter(), play));
 }

@@ -5,65 +5,68 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use computer::Computer;
-use computer::protocol::{Choices, Envelope, Request, RunAnswer, RunRequest};
+use computer::protocol::{Choices, Envelope, Request, RunRequest, RunResponse};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{Reply, RunAsk, RunEvent, Scope};
-use shared_types::wire::RunGesture;
+use shared_types::wire::RunControl;
 use shared_types::{AskId, CommandId, Event, Payload, RunId};
 
-use crate::cut::{CutOff, answer_to};
-use crate::scenario::{Again, Gesture, PersonAct, Scenario};
-use crate::stage::{ask, fixed_id, nth, write};
+use crate::cut::{InterruptedCalls, answer_to};
+use crate::scenario::{PersonAction, RepeatPolicy, Scenario, ScriptedAction};
+use crate::scenario_host::{ask, fixed_id, nth, write};
 
 pub(crate) struct Person<'a> {
     scenario: &'a Scenario,
-    gestures: Vec<(&'a Gesture, bool)>,
+    actions: Vec<(&'a ScriptedAction, bool)>,
     run: RunId,
 }
 
 impl<'a> Person<'a> {
     pub(crate) fn new(scenario: &'a Scenario, run: RunId) -> Self {
-        Self { scenario, gestures: scenario.person.iter().map(|gesture| (gesture, false)).collect(), run }
+        Self { scenario, actions: scenario.person.iter().map(|action| (action, false)).collect(), run }
     }
 
     /// Does the first thing whose time has come. True if something was done.
     pub(crate) fn act(&mut self, computer: &Computer, events: &[Event]) -> bool {
         let run = self.run;
-        let gesture_on = |gesture| drop(ask(computer, RunRequest::Gesture { run: run.to_string(), gesture }));
+        let control_run =
+            |control| drop(ask(computer, RunRequest::Control { run: run.to_string(), control }));
         if let Some((asked, reply)) = self.raised(events) {
             sees_the_call(computer, asked);
-            gesture_on(RunGesture::Answer { ask: asked, reply });
+            control_run(RunControl::Answer { ask: asked, reply });
             return true;
         }
         let planned = planned(events);
-        for number in 0..self.gestures.len() {
-            let (gesture, done) = self.gestures[number];
-            let Some(cause) = nth(planned.iter().copied(), &gesture.after, gesture.number) else { continue };
-            self.gestures[number].1 = true;
+        for number in 0..self.actions.len() {
+            let (action, done) = self.actions[number];
+            let Some(cause) = nth(planned.iter().copied(), &action.after, action.number) else { continue };
+            self.actions[number].1 = true;
             if done || self.is_recorded(number, cause, events) {
                 continue;
             }
-            std::thread::sleep(Duration::from_millis(gesture.takes_ms));
-            if let Some(reply) = gesture.act.reply() {
+            std::thread::sleep(Duration::from_millis(action.takes_ms));
+            if let Some(reply) = action.act.reply() {
                 let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else {
                     panic!("{} is no question", cause.payload.name())
                 };
-                gesture_on(RunGesture::Answer { ask: asked.ask, reply });
+                control_run(RunControl::Answer { ask: asked.ask, reply });
                 return true;
             }
-            match &gesture.act {
-                PersonAct::Allow(_) | PersonAct::Deny(_) | PersonAct::Answer(_) => {}
-                PersonAct::Steer(words) => gesture_on(RunGesture::Steer { task: None, words: words.clone() }),
-                PersonAct::Stop(_) => gesture_on(RunGesture::Stop),
-                PersonAct::Revoke(_) => revoke_all(computer),
-                PersonAct::Pause(millis) => {
-                    gesture_on(RunGesture::Pause);
-                    std::thread::sleep(Duration::from_millis(*millis));
-                    gesture_on(RunGesture::Resume { budget: None });
+            match &action.act {
+                PersonAction::Allow(_) | PersonAction::Deny(_) | PersonAction::Answer(_) => {}
+                PersonAction::Steer(words) => {
+                    control_run(RunControl::Steer { task: None, words: words.clone() })
                 }
-                PersonAct::Raise(budget) => gesture_on(RunGesture::Resume { budget: Some(*budget) }),
-                PersonAct::Retry(turn) => retry(computer, run, events, *turn),
-                PersonAct::Write((path, text)) => {
+                PersonAction::Stop(_) => control_run(RunControl::Stop),
+                PersonAction::Revoke(_) => revoke_all(computer),
+                PersonAction::Pause(millis) => {
+                    control_run(RunControl::Pause);
+                    std::thread::sleep(Duration::from_millis(*millis));
+                    control_run(RunControl::Resume { budget: None });
+                }
+                PersonAction::Raise(budget) => control_run(RunControl::Resume { budget: Some(*budget) }),
+                PersonAction::Retry(turn) => retry(computer, run, events, *turn),
+                PersonAction::Write((path, text)) => {
                     write(computer, CommandId::from_bytes(fixed_id(9, number)), path, text)
                 }
             }
@@ -76,25 +79,25 @@ impl<'a> Person<'a> {
     pub(crate) fn has_more(&self, events: &[Event]) -> bool {
         let planned = planned(events);
         let is_due =
-            |gesture: &Gesture| nth(planned.iter().copied(), &gesture.after, gesture.number).is_some();
-        self.gestures.iter().any(|(gesture, done)| !done && is_due(gesture))
+            |action: &ScriptedAction| nth(planned.iter().copied(), &action.after, action.number).is_some();
+        self.actions.iter().any(|(action, done)| !done && is_due(action))
     }
 
-    /// A question that is there only because a call was cut off, and what is said to it. What is asked about a call that
-    /// is made again is answered as it was the first time.
+    /// A question that is there only because a call was cut off, and what is said to it. What is asked about a call
+    /// that is made again is answered as it was the first time.
     fn raised(&self, events: &[Event]) -> Option<(AskId, Reply)> {
-        let (cut, planned) = (CutOff::of(events), planned(events));
+        let (cut, planned) = (InterruptedCalls::of(events), planned(events));
         let answers = |first: &RunAsk| {
-            self.gestures.iter().find_map(|(gesture, _)| {
-                let cause = nth(planned.iter().copied(), &gesture.after, gesture.number)?;
+            self.actions.iter().find_map(|(action, _)| {
+                let cause = nth(planned.iter().copied(), &action.after, action.number)?;
                 let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else { return None };
-                gesture.act.reply().filter(|_| asked.ask == first.ask)
+                action.act.reply().filter(|_| asked.ask == first.ask)
             })
         };
         open_asks(events).into_iter().find_map(|asked| {
             let reply = match (cut.is_about_cut(asked), self.scenario.crash.again) {
-                (true, Again::Yes) => Some(Reply::Allow(Scope::Once)),
-                (true, Again::No) => Some(Reply::Deny("".into())),
+                (true, RepeatPolicy::Yes) => Some(Reply::Allow(Scope::Once)),
+                (true, RepeatPolicy::No) => Some(Reply::Deny("".into())),
                 (false, _) => cut.first_of(asked).and_then(answers),
             };
             Some((asked.ask, reply?))
@@ -103,19 +106,19 @@ impl<'a> Person<'a> {
 
     /// Whether the log says that it was done before. Gestures of one kind are made in their order.
     fn is_recorded(&self, number: usize, cause: &Event, events: &[Event]) -> bool {
-        let act = &self.gestures[number].0.act;
+        let act = &self.actions[number].0.act;
         let Some(is_record) = act.record() else {
             let Payload::Run(RunEvent::Ask(asked)) = &cause.payload else { return false };
             return act.reply().is_some() && answer_to(events, asked.ask).is_some();
         };
         let earlier =
-            self.gestures[..number].iter().filter(|(gesture, _)| gesture.act.record() == Some(is_record));
+            self.actions[..number].iter().filter(|(action, _)| action.act.record() == Some(is_record));
         let recorded = events.iter().filter(|event| event.payload.name().as_str() == is_record);
         recorded.count() > earlier.count()
     }
 }
 
-impl PersonAct {
+impl PersonAction {
     /// What is said to a question, if it is an answer.
     fn reply(&self) -> Option<Reply> {
         match self {
@@ -150,9 +153,9 @@ impl PersonAct {
 pub(crate) fn did_each_once(scenario: &Scenario, events: &[Event]) -> Result<(), String> {
     let planned = planned(events);
     let mut due: BTreeMap<&str, usize> = BTreeMap::new();
-    for gesture in &scenario.person {
-        let Some(record) = gesture.act.record() else { continue };
-        let has_come = nth(planned.iter().copied(), &gesture.after, gesture.number).is_some();
+    for action in &scenario.person {
+        let Some(record) = action.act.record() else { continue };
+        let has_come = nth(planned.iter().copied(), &action.after, action.number).is_some();
         *due.entry(record).or_default() += usize::from(has_come);
     }
     for (record, due) in due {
@@ -166,7 +169,7 @@ pub(crate) fn did_each_once(scenario: &Scenario, events: &[Event]) -> Result<(),
 
 /// Events without the questions that a stop has raised.
 fn planned(events: &[Event]) -> Vec<&Event> {
-    let cut = CutOff::of(events);
+    let cut = InterruptedCalls::of(events);
     let is_planned = |event: &&Event| match &event.payload {
         Payload::Run(RunEvent::Ask(asked)) => !cut.raised(asked),
         _ => true,
@@ -190,10 +193,10 @@ fn open_asks(events: &[Event]) -> Vec<&RunAsk> {
     open
 }
 
-/// Whoever is asked about a call is shown what it is given.
+/// A question about a call must show the call's arguments.
 fn sees_the_call(computer: &Computer, asked: AskId) {
-    let RunAnswer::Questions(open) = ask(computer, RunRequest::Questions) else { panic!("no questions") };
-    let question = open.questions.iter().find(|question| question.ask == asked);
+    let RunResponse::Questions(open) = ask(computer, RunRequest::Questions) else { panic!("no questions") };
+    let question = open.questions.iter().find(|question| question.id == asked);
     assert!(question.is_none_or(|question| question.input.is_some()), "{question:?}");
 }
 
@@ -202,14 +205,14 @@ pub(crate) fn retry(computer: &Computer, run: RunId, events: &[Event], turn: usi
     let step = events.iter().filter(is_turn).nth(turn - 1).unwrap().seq;
     let request =
         RunRequest::Retry { run: run.to_string(), step, choices: Choices::default(), preview: false };
-    let envelope = Envelope::new(Request::Runs(request));
+    let envelope = Envelope::new(Request::AgentRuns(request));
     computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
 }
 
 fn revoke_all(computer: &Computer) {
-    let RunAnswer::Grants(list) = ask(computer, RunRequest::Grants) else { panic!("no list of grants") };
+    let RunResponse::Grants(list) = ask(computer, RunRequest::Grants) else { panic!("no list of grants") };
     for line in list.grants {
-        let revoke = Request::Runs(RunRequest::Revoke { grant: line.grant.to_string() });
+        let revoke = Request::AgentRuns(RunRequest::Revoke { grant: line.grant.to_string() });
         computer.handle(&Envelope::new(revoke), &mut std::io::empty(), &|_, _, _| ()).into_done().unwrap();
     }
 }

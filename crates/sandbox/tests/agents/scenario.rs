@@ -7,7 +7,8 @@ use scripted_model::Script;
 use serde::Deserialize;
 use shared_types::payload::run::{Budget, Scope};
 
-/// What an agent is told of a call that was cut off, where the person lets it be made again. Models do as they are told.
+/// What an agent is told of a call that was cut off, where the person lets it be made again. Models do as they are
+/// told.
 const AGAIN: &str = "The person says: it may be made again.";
 
 /// What an agent is told where turns do not fit into what its model can read.
@@ -43,11 +44,11 @@ pub(crate) struct Scenario {
     pub(crate) script: toml::Table,
     /// What the person does.
     #[serde(default)]
-    pub(crate) person: Vec<Gesture>,
+    pub(crate) person: Vec<ScriptedAction>,
     pub(crate) expect: Expect,
     /// Other objectives on the same computer.
     #[serde(default)]
-    pub(crate) beside: Vec<Beside>,
+    pub(crate) beside: Vec<SecondRun>,
     /// What is different where it was stopped.
     #[serde(default)]
     pub(crate) crash: Crash,
@@ -58,7 +59,7 @@ pub(crate) struct Scenario {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Crash {
     /// What the person says to a call that was cut off and may have reached the outside.
-    pub(crate) again: Again,
+    pub(crate) again: RepeatPolicy,
     /// What else may come of the first run. Where time, or who comes first, decides, it need not be the same.
     #[serde(rename = "end")]
     pub(crate) ends: Vec<Expect>,
@@ -67,7 +68,7 @@ pub(crate) struct Crash {
 /// Whether a call that was cut off is made again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Again {
+pub(crate) enum RepeatPolicy {
     #[default]
     Yes,
     No,
@@ -76,7 +77,7 @@ pub(crate) enum Again {
 /// Another objective, of another run. The models of both are found in the one script by what they are told first.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Beside {
+pub(crate) struct SecondRun {
     pub(crate) objective: String,
     /// The type of event of the first run after which it begins.
     pub(crate) after: String,
@@ -89,7 +90,7 @@ pub(crate) struct Beside {
 /// Something that the person does once its time has come.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Gesture {
+pub(crate) struct ScriptedAction {
     /// The type of event after which it is done: `run.ask`, `llm.reply`, `tool.call`, …
     pub(crate) after: String,
     /// Which of them; the first is 1.
@@ -99,7 +100,7 @@ pub(crate) struct Gesture {
     #[serde(default)]
     pub(crate) takes_ms: u64,
     #[serde(flatten)]
-    pub(crate) act: PersonAct,
+    pub(crate) act: PersonAction,
 }
 
 fn first() -> usize {
@@ -108,13 +109,13 @@ fn first() -> usize {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PersonAct {
+pub(crate) enum PersonAction {
     Allow(Scope),
     Deny(String),
     Answer(String),
     Steer(String),
     Stop(Yes),
-    /// Takes back whatever was allowed for longer.
+    /// Revokes all grants.
     Revoke(Yes),
     /// Pauses, and goes on after so many milliseconds.
     Pause(u64),

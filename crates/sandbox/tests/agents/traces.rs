@@ -11,7 +11,7 @@ use scripted_model::Wire;
 use serde_json::Value;
 
 use crate::scenario::Scenario;
-use crate::stage::Stage;
+use crate::scenario_host::ScenarioHost;
 
 /// Takes every request that comes, and keeps what it holds.
 fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
@@ -46,12 +46,12 @@ fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
 fn play(name: &str, is_on: bool, contents: bool) -> Vec<BTreeMap<String, String>> {
     let (url, kept) = collector();
     let scenario = Scenario::all().into_iter().find(|scenario| scenario.name == name).unwrap();
-    let stage = Stage::new(&scenario, Wire::Anthropic);
+    let host = ScenarioHost::new(&scenario, Wire::Anthropic);
     let telemetry = is_on.then(|| TelemetryConfig { otlp: url.parse().unwrap(), contents });
-    let minds: AgentServices =
-        stage.minds().with_services(&ServicesConfig { search: None, telemetry }).unwrap();
-    let end = stage.carry_on_with(stage.prepare(), &minds).unwrap();
-    stage.judge(&end).unwrap();
+    let agent_services: AgentServices =
+        host.agent_services().with_services(&ServicesConfig { search: None, telemetry }).unwrap();
+    let end = host.carry_on_with(host.prepare(), &agent_services).unwrap();
+    host.judge(&end).unwrap();
     let kept = kept.lock().unwrap();
     let spans = kept.iter().flat_map(|body| body["resourceSpans"].as_array().unwrap());
     let spans = spans.flat_map(|resource| resource["scopeSpans"][0]["spans"].as_array().unwrap());
@@ -100,7 +100,7 @@ fn a_collector_that_is_named_receives_the_spans_of_a_run() {
     );
     let errors: Vec<_> = reads.iter().filter_map(|read| read.get("error.type")).collect();
     assert_eq!(errors, ["failed"]);
-    // What was said is nobody's business.
+    // The spans contain no texts.
     let all = format!("{spans:?}");
     assert!(!all.contains("An app.") && !all.contains("readme"), "{all}");
 }

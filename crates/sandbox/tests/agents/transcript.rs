@@ -1,7 +1,7 @@
 //! What agents were told, said and did in a scenario, as text that is kept beside it.
 //!
 //! It is told from the log, in the words that a model is sent, and held against what the server of models received over
-//! the wire: every request has to be the beginning of what is told here, and whatever is not stands at the end. What
+//! the wire: every request must be a prefix of this text, and the rest is listed at the end. What
 //! differs from machine to machine and from provider to provider is put into common words in [`common`] alone.
 
 mod agent;
@@ -15,7 +15,7 @@ use computer::Computer;
 use models::chat::{Message, Tool};
 use shared_types::RunId;
 
-use crate::stage::Stage;
+use crate::scenario_host::ScenarioHost;
 use agent::Agent;
 use sent::Sent;
 
@@ -72,24 +72,24 @@ fn lines(messages: &[Message]) -> Vec<Line> {
 }
 
 /// The whole scenario as text.
-pub(crate) fn of(stage: &Stage<'_>, computer: &Computer) -> Result<String, String> {
+pub(crate) fn of(host: &ScenarioHost<'_>, computer: &Computer) -> Result<String, String> {
     let (mut parts, mut agents) = (Vec::new(), Vec::new());
-    for run in &stage.runs {
-        let of_run = agents_of(stage, computer, *run);
+    for run in &host.runs {
+        let of_run = agents_of(host, computer, *run);
         parts.extend(of_run.iter().map(Agent::to_string));
-        parts.push(outcome(stage, computer, *run));
+        parts.push(outcome(host, computer, *run));
         agents.extend(of_run);
     }
-    let requests = stage.requests();
+    let requests = host.requests();
     let sent: Vec<Sent> = requests.iter().map(sent::read).collect::<Result<_, _>>()?;
     parts.extend(additions(&sent)?);
     parts.extend(not_kept(&agents, &sent));
-    Ok(common(stage, &parts.join("\n")))
+    Ok(common(host, &parts.join("\n")))
 }
 
 /// The first agent, then the others in the order of what they were told: some begin at the same time.
-fn agents_of(stage: &Stage<'_>, computer: &Computer, run: RunId) -> Vec<Agent> {
-    let events = stage.events(computer, run);
+fn agents_of(host: &ScenarioHost<'_>, computer: &Computer, run: RunId) -> Vec<Agent> {
+    let events = host.events(computer, run);
     let history = History::from_events(run, &events);
     let agent = |task| Agent::new(&**computer.log(), &history, &events, task);
     let mut agents: Vec<Agent> = history.tasks.values().map(agent).collect();
@@ -97,8 +97,8 @@ fn agents_of(stage: &Stage<'_>, computer: &Computer, run: RunId) -> Vec<Agent> {
     agents
 }
 
-fn outcome(stage: &Stage<'_>, computer: &Computer, run: RunId) -> String {
-    let details = stage.details(computer, run);
+fn outcome(host: &ScenarioHost<'_>, computer: &Computer, run: RunId) -> String {
+    let details = host.details(computer, run);
     let mut text = "the run\n".to_owned();
     text += &row("is", &format!("{:?}", details.line.state).to_lowercase());
     text += &details.line.reason.map(|reason| row("because", &reason)).unwrap_or_default();
@@ -151,7 +151,7 @@ fn common_lines(told: &[Line], sent: &[Line]) -> usize {
     told.iter().zip(sent).take_while(is_same).count()
 }
 
-/// What a role is told and offered, whatever it works on.
+/// The system prompt and the tools of a role.
 pub(crate) fn of_role(role: Role) -> String {
     let offers: Vec<String> = role.tool_definitions().iter().map(|tool| offer(tool) + "\n").collect();
     format!("{}\n\n{}", role.system_prompt(), offers.join("\n"))
@@ -164,12 +164,12 @@ fn offer(tool: &Tool) -> String {
 
 fn role_of(system: &str) -> Result<Role, String> {
     let found = ROLES.into_iter().find(|role| system.starts_with(role.system_prompt()));
-    found.ok_or_else(|| format!("nobody is told this: {system}"))
+    found.ok_or_else(|| format!("no role has this system prompt: {system}"))
 }
 
 /// In words that are the same on every machine and with every provider.
-fn common(stage: &Stage<'_>, text: &str) -> String {
-    let text = text.replace(&*stage.path().to_string_lossy(), "[workspace]");
+fn common(host: &ScenarioHost<'_>, text: &str) -> String {
+    let text = text.replace(&*host.path().to_string_lossy(), "[workspace]");
     text.split_inclusive('\n')
         .map(|line| without_providers_words(line).unwrap_or_else(|| line.to_owned()))
         .collect()

@@ -1,5 +1,5 @@
-//! The OpenAPI document: it is current, it says all there is to say, and every operation in it withstands whatever
-//! is sent.
+//! The OpenAPI document: it is current and complete, and every operation in it withstands random
+//! input.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::house::{Answer, House, Sent};
-use crate::mischief::Dice;
+use crate::fuzz::Rng;
+use crate::test_machine::{RequestBody, TestMachine, TestResponse};
 
 /// Requests for each operation.
 const TRIES: u32 = 200;
@@ -32,9 +32,15 @@ fn operations(document: &Value) -> Vec<(Method, &str, &Value)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_document_is_the_one_in_docs() {
-    let house = House::new().await;
-    let answer =
-        house.send(&crate::house::Pass::None, Method::GET, "/api/v1/openapi.json", Sent::Nothing).await;
+    let machine = TestMachine::new().await;
+    let answer = machine
+        .send(
+            &crate::test_machine::TestCredential::None,
+            Method::GET,
+            "/api/v1/openapi.json",
+            RequestBody::Empty,
+        )
+        .await;
     assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, "application/json"));
     let path = docs("openapi.json");
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -62,8 +68,8 @@ fn objects<'a>(value: &'a Value, found: &mut Vec<&'a serde_json::Map<String, Val
 
 #[tokio::test(flavor = "multi_thread")]
 async fn arrays_are_written_so_that_every_reader_of_openapi_3_1_takes_them() {
-    let house = House::new().await;
-    let document = house.get("/api/v1/openapi.json").await.json;
+    let machine = TestMachine::new().await;
+    let document = machine.get("/api/v1/openapi.json").await.json;
     let mut all = Vec::new();
     objects(&document, &mut all);
     for schema in all {
@@ -85,8 +91,8 @@ async fn arrays_are_written_so_that_every_reader_of_openapi_3_1_takes_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_is_described() {
-    let house = House::new().await;
-    let document = house.get("/api/v1/openapi.json").await.json;
+    let machine = TestMachine::new().await;
+    let document = machine.get("/api/v1/openapi.json").await.json;
     let described = operations(&document);
     for route in sandbox::api::routes().iter().chain(&hypervisor::auth::routes()) {
         let found = described.iter().find(|(method, path, _)| *method == route.method && *path == route.path);
@@ -104,7 +110,12 @@ async fn every_route_is_described() {
 }
 
 /// What is wrong with an answer, if anything.
-fn fault(document: &Value, operation: &Value, answer: &Answer, codes: &BTreeSet<String>) -> Option<String> {
+fn fault(
+    document: &Value,
+    operation: &Value,
+    answer: &TestResponse,
+    codes: &BTreeSet<String>,
+) -> Option<String> {
     let status = answer.status;
     if status.is_server_error() {
         return Some(format!("{status}: {}", answer.json));
@@ -136,10 +147,10 @@ fn fault(document: &Value, operation: &Value, answer: &Answer, codes: &BTreeSet<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_sent_to_any_operation_the_answer_is_a_clear_one() {
-    let house = House::new().await;
-    house.write("notes/a.txt", "one").await;
-    let document = house.get("/api/v1/openapi.json").await.json;
+async fn random_input_to_any_operation_gets_a_clear_answer() {
+    let machine = TestMachine::new().await;
+    machine.write("notes/a.txt", "one").await;
+    let document = machine.get("/api/v1/openapi.json").await.json;
     let explained = std::fs::read_to_string(docs("errors.md")).unwrap();
     let rows = explained.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let codes: BTreeSet<String> =
@@ -150,14 +161,14 @@ async fn whatever_is_sent_to_any_operation_the_answer_is_a_clear_one() {
         if ["/api/v1/auth/logout", "/api/v1/auth/recovery", "/api/v1/auth/sessions/{id}"].contains(&path) {
             continue;
         }
-        let pass = house.owners();
-        let mut dice = Dice::new(path.len() as u64 + method.as_str().len() as u64);
+        let pass = machine.owners();
+        let mut rng = Rng::new(path.len() as u64 + method.as_str().len() as u64);
         let slow = ["/api/v1/terminals", "/api/v1/export", "/api/v1/auth/recover", "/api/v1/checkpoints"];
         let tries = if slow.contains(&path) { TRIES / 20 } else { TRIES };
         for _ in 0..tries {
-            let (address, sent) = dice.request(path, operation);
+            let (address, sent) = rng.request(path, operation);
             let told = format!("{sent:?}");
-            let answer = house.send(&pass, method.clone(), &address, sent).await;
+            let answer = machine.send(&pass, method.clone(), &address, sent).await;
             if answer.status.is_success() {
                 served.insert((method.to_string(), path));
             }
@@ -169,6 +180,6 @@ async fn whatever_is_sent_to_any_operation_the_answer_is_a_clear_one() {
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), Vec::from_iter(faults).join("\n"));
     assert!(served.len() > 30, "most get something right, too: {served:?}");
-    let state = house.get("/api/v1/state").await;
+    let state = machine.get("/api/v1/state").await;
     assert_eq!(state.status, 200, "and the computer still works");
 }

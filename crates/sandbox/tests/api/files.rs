@@ -3,70 +3,70 @@
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 
-use crate::house::{House, Sent, nothing};
+use crate::test_machine::{RequestBody, TestMachine, nothing};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_written_is_on_disk_in_the_list_and_found() {
-    let house = House::new().await;
-    house.write("notes/tide%20pools.md", "barnacle zone\n").await;
-    let root = house.get("/api/v1/files").await.json;
+    let machine = TestMachine::new().await;
+    machine.write("notes/tide%20pools.md", "barnacle zone\n").await;
+    let root = machine.get("/api/v1/files").await.json;
     assert_eq!(
-        std::fs::read_to_string(house.workspace().join("notes/tide pools.md")).unwrap(),
+        std::fs::read_to_string(machine.workspace().join("notes/tide pools.md")).unwrap(),
         "barnacle zone\n"
     );
     let names: Vec<_> =
         root["entries"].as_array().unwrap().iter().map(|e| e["path"].as_str().unwrap()).collect();
     assert_eq!(names, ["notes", "Welcome.md"], "folders come first: {root}");
-    let inside = house.get("/api/v1/files?path=notes").await.json;
+    let inside = machine.get("/api/v1/files?path=notes").await.json;
     assert_eq!(inside["entries"][0]["path"], "notes/tide pools.md");
     for words in ["tide", "barnacle", "POOLS"] {
-        let found = house.get(&format!("/api/v1/search?q={words}")).await.json;
+        let found = machine.get(&format!("/api/v1/search?q={words}")).await.json;
         assert_eq!(found[0]["path"], "notes/tide pools.md", "{words}: {found}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_over_something_else_than_was_seen_is_refused_with_what_is_there() {
-    let house = House::new().await;
-    house.write("a.txt", "one").await;
-    let seen = house.get("/api/v1/content?path=a.txt").await.header("x-choir-hash").to_owned();
-    house.write("a.txt", "two").await;
-    let head = house.head().await;
-    let late = house.put(&format!("/api/v1/content?path=a.txt&base={seen}"), b"three").await;
+    let machine = TestMachine::new().await;
+    machine.write("a.txt", "one").await;
+    let seen = machine.get("/api/v1/content?path=a.txt").await.header("x-choir-hash").to_owned();
+    machine.write("a.txt", "two").await;
+    let head = machine.head().await;
+    let late = machine.put(&format!("/api/v1/content?path=a.txt&base={seen}"), b"three").await;
     assert_eq!((late.status, late.code()), (StatusCode::CONFLICT, "stale"));
     let current = late.json["current"].as_str().unwrap();
-    assert_eq!(house.get(&format!("/api/v1/content?hash={current}")).await.bytes, b"two");
-    assert_eq!(house.head().await, head);
-    let again = house.put(&format!("/api/v1/content?path=a.txt&base={current}"), b"three").await;
+    assert_eq!(machine.get(&format!("/api/v1/content?hash={current}")).await.bytes, b"two");
+    assert_eq!(machine.head().await, head);
+    let again = machine.put(&format!("/api/v1/content?path=a.txt&base={current}"), b"three").await;
     assert_eq!(again.status, StatusCode::OK);
-    let taken = house.put("/api/v1/content?path=a.txt&base=absent", b"four").await;
+    let taken = machine.put("/api/v1/content?path=a.txt&base=absent", b"four").await;
     assert_eq!(taken.code(), "stale");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ignored_file_is_in_the_way_of_a_new_one() {
-    let house = House::new().await;
-    house.write(".gitignore", "*.log\n").await;
-    let place = house.workspace().join("a.log");
-    std::fs::write(&place, "theirs").unwrap();
-    let head = house.head().await;
-    let taken = house.put("/api/v1/content?path=a.log&base=absent", b"mine").await;
-    assert_eq!((taken.code(), house.head().await), ("stale", head));
-    assert_eq!(std::fs::read(place).unwrap(), b"theirs");
+    let machine = TestMachine::new().await;
+    machine.write(".gitignore", "*.log\n").await;
+    let paths = machine.workspace().join("a.log");
+    std::fs::write(&paths, "theirs").unwrap();
+    let head = machine.head().await;
+    let taken = machine.put("/api/v1/content?path=a.log&base=absent", b"mine").await;
+    assert_eq!((taken.code(), machine.head().await), ("stale", head));
+    assert_eq!(std::fs::read(paths).unwrap(), b"theirs");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_come_whole_in_parts_or_not_again() {
-    let house = House::new().await;
+    let machine = TestMachine::new().await;
     let large: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
-    house.put("/api/v1/content?path=large.bin", &large).await;
-    let whole = house.get("/api/v1/content?path=large.bin").await;
+    machine.put("/api/v1/content?path=large.bin", &large).await;
+    let whole = machine.get("/api/v1/content?path=large.bin").await;
     assert_eq!(whole.bytes, large);
     let tag = whole.header("etag").to_owned();
-    let pass = house.owners();
+    let pass = machine.owners();
     let ask = |name: &'static str, value: String| {
-        let (house, pass) = (&house, &pass);
-        async move { house.send_with(pass, "/api/v1/content?path=large.bin", name, &value).await }
+        let (machine, pass) = (&machine, &pass);
+        async move { machine.send_with(pass, "/api/v1/content?path=large.bin", name, &value).await }
     };
     assert_eq!(ask("if-none-match", tag).await.status, StatusCode::NOT_MODIFIED);
     let part = ask("range", "bytes=4-7".into()).await;
@@ -79,11 +79,11 @@ async fn bytes_come_whole_in_parts_or_not_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_wrote_is_never_a_page_of_ours() {
-    let house = House::new().await;
+async fn user_content_is_never_a_page_of_ours() {
+    let machine = TestMachine::new().await;
     for name in ["evil.html", "evil.svg", "evil.xhtml", "evil"] {
-        house.write(name, "<script>alert(1)</script>").await;
-        let read = house.get(&format!("/api/v1/content?path={name}")).await;
+        machine.write(name, "<script>alert(1)</script>").await;
+        let read = machine.get(&format!("/api/v1/content?path={name}")).await;
         assert_eq!(read.header("content-type"), "text/plain; charset=utf-8", "{name}");
         assert_eq!(read.header("content-security-policy"), "sandbox; default-src 'none'", "{name}");
         assert_eq!(read.header("x-content-type-options"), "nosniff", "{name}");
@@ -92,44 +92,44 @@ async fn what_somebody_wrote_is_never_a_page_of_ours() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn things_are_moved_copied_and_deleted_and_all_of_it_comes_back() {
-    let house = House::new().await;
-    house.write("a/one.txt", "1").await;
-    house.write("a/two.txt", "2").await;
+    let machine = TestMachine::new().await;
+    machine.write("a/one.txt", "1").await;
+    machine.write("a/two.txt", "2").await;
     for (route, body) in [
         ("files/copy", json!({ "from": "a", "to": "b" })),
         ("files/move", json!({ "from": "a", "to": "c" })),
         ("folders", json!({ "path": "empty" })),
         ("files/delete", json!({ "path": "b" })),
     ] {
-        let done = house.post(&format!("/api/v1/{route}"), body).await;
+        let done = machine.post(&format!("/api/v1/{route}"), body).await;
         assert_eq!(done.status, StatusCode::OK, "{route}: {done:?}");
     }
     // Lists and files follow the log together.
-    house.get("/api/v1/files").await;
-    let on_disk = |path: &str| std::fs::read_to_string(house.workspace().join(path)).ok();
+    machine.get("/api/v1/files").await;
+    let on_disk = |path: &str| std::fs::read_to_string(machine.workspace().join(path)).ok();
     assert_eq!(
         (on_disk("c/two.txt").as_deref(), on_disk("b/two.txt"), on_disk("a/one.txt")),
         (Some("2"), None, None)
     );
-    assert!(house.workspace().join("empty").is_dir());
-    let undone = house.post("/api/v1/undo", nothing()).await;
+    assert!(machine.workspace().join("empty").is_dir());
+    let undone = machine.post("/api/v1/undo", nothing()).await;
     assert_eq!(undone.status, StatusCode::OK, "{undone:?}");
     assert_eq!(on_disk("b/two.txt").as_deref(), Some("2"));
-    let taken = house.post("/api/v1/files/copy", json!({ "from": "c", "to": "b" })).await;
+    let taken = machine.post("/api/v1/files/copy", json!({ "from": "c", "to": "b" })).await;
     assert_eq!(taken.code(), "refused");
-    let gone = house.post("/api/v1/files/delete", json!({ "path": "nowhere" })).await;
+    let gone = machine.post("/api/v1/files/delete", json!({ "path": "nowhere" })).await;
     assert_eq!(gone.code(), "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_leaves_as_a_zip_and_its_files_arrive_elsewhere() {
-    let house = House::new().await;
-    house.write("poem.txt", "tide").await;
-    let zip = house.get("/api/v1/export").await;
+    let machine = TestMachine::new().await;
+    machine.write("poem.txt", "tide").await;
+    let zip = machine.get("/api/v1/export").await;
     assert_eq!((zip.header("content-type"), &zip.bytes[..2]), ("application/zip", &b"PK"[..]));
-    let other = House::new().await;
+    let other = TestMachine::new().await;
     other.post("/api/v1/files/delete", json!({ "path": "Welcome.md" })).await;
-    let sent = Sent::Bytes("application/zip", zip.bytes.clone());
+    let sent = RequestBody::Bytes("application/zip", zip.bytes.clone());
     let arrived = other.send(&other.owners(), Method::POST, "/api/v1/import", sent).await;
     assert_eq!(arrived.status, StatusCode::OK, "{arrived:?}");
     assert_eq!(other.get("/api/v1/content?path=poem.txt").await.bytes, b"tide");
@@ -137,7 +137,7 @@ async fn everything_leaves_as_a_zip_and_its_files_arrive_elsewhere() {
     let middle = broken.len() / 2;
     broken[middle] ^= 0xff;
     let head = other.head().await;
-    let sent = Sent::Bytes("application/zip", broken);
+    let sent = RequestBody::Bytes("application/zip", broken);
     let refused = other.send(&other.owners(), Method::POST, "/api/v1/import", sent).await;
     assert_eq!(refused.code(), "refused");
     assert_eq!(other.head().await, head);

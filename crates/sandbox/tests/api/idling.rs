@@ -1,4 +1,4 @@
-//! A computer that nobody uses is closed, and nobody notices.
+//! An idle computer is closed and reopened transparently.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use computer::Computer;
 use computer::paths::ComputerPaths;
 use serde_json::json;
 
-use crate::house::{House, Sent};
 use crate::socket::tab;
+use crate::test_machine::{RequestBody, TestMachine};
 
 const SOON: Duration = Duration::from_millis(100);
 
-async fn house() -> House {
-    House::with(|config| config.idle_close = Some(SOON)).await
+async fn machine() -> TestMachine {
+    TestMachine::with(|config| config.idle_close = Some(SOON)).await
 }
 
-impl House {
+impl TestMachine {
     /// How many computers are open; asking uses none.
     async fn open(&self) -> u64 {
         let metrics = self.get("/metrics").await;
@@ -31,63 +31,63 @@ impl House {
         }
     }
 
-    fn place(&self) -> ComputerPaths {
+    fn paths(&self) -> ComputerPaths {
         ComputerPaths { workspace: self.workspace(), state: self.data().join("users/ada/.choir") }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_closed_when_nobody_asks_and_open_again_for_whoever_does() {
-    let house = house().await;
-    house.write("kept.txt", "x").await;
-    let head = house.head().await;
-    house.until_closed().await;
-    // Closed means that somebody else could have it.
+async fn it_is_closed_when_idle_and_opened_again_on_a_request() {
+    let machine = machine().await;
+    machine.write("kept.txt", "x").await;
+    let head = machine.head().await;
+    machine.until_closed().await;
+    // Closed means that another process could open it.
     let other = tokio::task::spawn_blocking({
-        let place = house.place();
+        let paths = machine.paths();
         move || loop {
-            match Computer::open(&place) {
+            match Computer::open(&paths) {
                 Ok(computer) => return computer,
                 Err(failure) => assert_eq!(failure.code, computer::error::ErrorCode::Busy, "{failure}"),
             }
         }
     });
     drop(other.await.unwrap());
-    std::fs::write(house.workspace().join("meanwhile.txt"), "y").unwrap();
-    assert_eq!(house.get("/api/v1/content?path=kept.txt").await.bytes, b"x");
-    assert!(house.head().await >= head);
-    while house.get("/api/v1/content?path=meanwhile.txt").await.bytes != b"y" {
+    std::fs::write(machine.workspace().join("meanwhile.txt"), "y").unwrap();
+    assert_eq!(machine.get("/api/v1/content?path=kept.txt").await.bytes, b"x");
+    assert!(machine.head().await >= head);
+    while machine.get("/api/v1/content?path=meanwhile.txt").await.bytes != b"y" {
         tokio::time::sleep(SOON).await;
     }
-    house.until_closed().await;
+    machine.until_closed().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_looks_on_or_has_a_shell_keeps_it_open() {
-    let house = house().await;
-    let mut looking = tab(&house, "").await;
+async fn a_tab_or_a_shell_keeps_it_open() {
+    let machine = machine().await;
+    let mut looking = tab(&machine, "").await;
     looking.until("state").await;
     tokio::time::sleep(SOON * 10).await;
-    assert_eq!(house.open().await, 1, "a tab is connected");
-    let started = house.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
+    assert_eq!(machine.open().await, 1, "a tab is connected");
+    let started = machine.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
     drop(looking);
     tokio::time::sleep(SOON * 10).await;
-    assert_eq!(house.open().await, 1, "a shell runs");
+    assert_eq!(machine.open().await, 1, "a shell runs");
     let path = format!("/api/v1/terminals/{}", started.json["id"].as_str().unwrap());
-    assert_eq!(house.send(&house.owners(), Method::DELETE, &path, Sent::Nothing).await.status, 204);
-    house.until_closed().await;
+    assert_eq!(machine.send(&machine.owners(), Method::DELETE, &path, RequestBody::Empty).await.status, 204);
+    machine.until_closed().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_comes_while_it_is_closing_is_served() {
-    let house = House::with(|config| config.idle_close = Some(Duration::from_millis(1))).await;
+    let machine = TestMachine::with(|config| config.idle_close = Some(Duration::from_millis(1))).await;
     for round in 0..8 {
         // Pauses that end before, during and after the closing.
         tokio::time::sleep(Duration::from_millis(60 + round * 90)).await;
         let (one, other) = (format!("{round}-one.txt"), format!("{round}-other.txt"));
-        tokio::join!(house.write(&one, "x"), house.write(&other, "y"));
+        tokio::join!(machine.write(&one, "x"), machine.write(&other, "y"));
     }
-    let listed = house.get("/api/v1/files").await;
+    let listed = machine.get("/api/v1/files").await;
     let names = listed.json.to_string();
     assert!((0..8).all(|round| names.contains(&format!("{round}-other.txt"))), "{names}");
 }

@@ -1,14 +1,13 @@
-//! The server of a computer: every route, everyone who calls it, and whatever they send.
+//! The server of a computer: every route, every kind of caller, and any input.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails panics")]
 
 mod bad_input;
 mod commands;
 mod document;
 mod files;
+mod fuzz;
 mod going_back;
-mod house;
 mod idling;
-mod mischief;
 mod models;
 mod resends;
 mod restart;
@@ -17,3 +16,4 @@ mod runs;
 mod socket;
 mod supervision;
 mod terminals;
+mod test_machine;

@@ -9,14 +9,14 @@ use models::{ErrorClass, LocalModel, LocalModelEndpoint, LocalModelStatus, Model
 use serde_json::json;
 use shared_types::wire::LocalModelLine;
 
-use crate::house::{House, nothing};
+use crate::test_machine::{TestMachine, nothing};
 
 const BYTES: u64 = 5_000_000;
 
-/// Whoever keeps the model; nothing of it is real but its state.
-struct Keeper(Mutex<LocalModelStatus>);
+/// A local model of which only the state is real.
+struct FakeLocalModel(Mutex<LocalModelStatus>);
 
-impl LocalModel for Keeper {
+impl LocalModel for FakeLocalModel {
     fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalModelEndpoint, ModelError>> + Send + '_>> {
         Box::pin(async { Err(ModelError::new("local", ErrorClass::Unavailable, "it is not real")) })
     }
@@ -26,17 +26,17 @@ impl LocalModel for Keeper {
     }
 }
 
-impl LocalModelHost for Keeper {
+impl LocalModelHost for FakeLocalModel {
     fn line(&self) -> LocalModelLine {
         let status = self.status();
         LocalModelLine {
             name: "Small".into(),
             bytes: BYTES,
-            here: 0,
+            downloaded: 0,
             fetching: matches!(status, LocalModelStatus::Fetching { .. }),
             declined: status == LocalModelStatus::Declined,
             ready: status.obstacle().is_none(),
-            obstacle: status.obstacle(),
+            problem: status.obstacle(),
             failure: None,
             speed: Some((2150, 320)),
         }
@@ -62,33 +62,33 @@ impl LocalModelHost for Keeper {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_download_is_declined_and_had_after_all() {
-    let keeper = Arc::new(Keeper(Mutex::new(LocalModelStatus::Absent { bytes: BYTES })));
+    let keeper = Arc::new(FakeLocalModel(Mutex::new(LocalModelStatus::Absent { bytes: BYTES })));
     let local = Arc::clone(&keeper);
-    let house = House::with(|config| config.local_services.local = Some(local)).await;
-    let listed = async || house.get("/api/v1/models").await.json["local"].clone();
+    let machine = TestMachine::with(|config| config.local_services.local = Some(local)).await;
+    let listed = async || machine.get("/api/v1/models").await.json["local"].clone();
     let before = listed().await;
     assert_eq!(
         (&before["declined"], &before["ready"], &before["speed"]),
         (&json!(false), &json!(false), &json!([2150, 320]))
     );
-    let answer = house.post("/api/v1/models/local/decline", nothing()).await;
+    let answer = machine.post("/api/v1/models/local/decline", nothing()).await;
     assert_eq!((answer.status.as_u16(), &answer.json["declined"]), (200, &json!(true)), "{answer:?}");
     let why = listed().await["obstacle"].as_str().unwrap().to_owned();
     assert!(why.contains("was declined") && why.contains("choir models fetch"), "{why}");
-    let answer = house.post("/api/v1/models/local/fetch", nothing()).await;
+    let answer = machine.post("/api/v1/models/local/fetch", nothing()).await;
     assert_eq!(
         (&answer.json["declined"], &answer.json["fetching"]),
         (&json!(false), &json!(true)),
         "{answer:?}"
     );
-    house.post("/api/v1/models/local/stop", nothing()).await;
-    let refused = house.post("/api/v1/models/local/decline", nothing()).await;
+    machine.post("/api/v1/models/local/stop", nothing()).await;
+    let refused = machine.post("/api/v1/models/local/decline", nothing()).await;
     assert_eq!((refused.status.as_u16(), refused.code()), (422, "refused"), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_without_a_model_of_its_own_has_nothing_to_decline() {
-    let house = House::new().await;
-    let answer = house.post("/api/v1/models/local/decline", nothing()).await;
+    let machine = TestMachine::new().await;
+    let answer = machine.post("/api/v1/models/local/decline", nothing()).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"));
 }

@@ -3,12 +3,12 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::house::{House, Sent};
+use crate::test_machine::{RequestBody, TestMachine};
 
 const FIRST: &str = "018f3c00-0000-7000-8000-0000000000";
 
-fn bytes(text: &str) -> Sent {
-    Sent::Bytes("application/octet-stream", text.as_bytes().to_vec())
+fn bytes(text: &str) -> RequestBody {
+    RequestBody::Bytes("application/octet-stream", text.as_bytes().to_vec())
 }
 
 /// What an answer says happened, without whether it is a repetition.
@@ -19,29 +19,29 @@ fn done(mut answer: Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_change_of_files_can_be_sent_again() {
-    let house = House::new().await;
+    let machine = TestMachine::new().await;
     let empty = || json!({});
-    house.write("base.txt", "one").await;
+    machine.write("base.txt", "one").await;
     let requests = [
         (Method::PUT, "/api/v1/content?path=a.txt&base=absent", bytes("one")),
-        (Method::POST, "/api/v1/folders", Sent::Json(json!({ "path": "d" }))),
-        (Method::POST, "/api/v1/files/move", Sent::Json(json!({ "from": "a.txt", "to": "d/a.txt" }))),
-        (Method::POST, "/api/v1/files/copy", Sent::Json(json!({ "from": "d/a.txt", "to": "b.txt" }))),
-        (Method::POST, "/api/v1/files/delete", Sent::Json(json!({ "path": "d/a.txt" }))),
-        (Method::POST, "/api/v1/undo", Sent::Json(empty())),
-        (Method::POST, "/api/v1/redo", Sent::Json(empty())),
-        (Method::POST, "/api/v1/restore", Sent::Json(json!({ "seq": 3 }))),
-        (Method::POST, "/api/v1/checkpoints", Sent::Json(json!({ "message": "now" }))),
+        (Method::POST, "/api/v1/folders", RequestBody::Json(json!({ "path": "d" }))),
+        (Method::POST, "/api/v1/files/move", RequestBody::Json(json!({ "from": "a.txt", "to": "d/a.txt" }))),
+        (Method::POST, "/api/v1/files/copy", RequestBody::Json(json!({ "from": "d/a.txt", "to": "b.txt" }))),
+        (Method::POST, "/api/v1/files/delete", RequestBody::Json(json!({ "path": "d/a.txt" }))),
+        (Method::POST, "/api/v1/undo", RequestBody::Json(empty())),
+        (Method::POST, "/api/v1/redo", RequestBody::Json(empty())),
+        (Method::POST, "/api/v1/restore", RequestBody::Json(json!({ "seq": 3 }))),
+        (Method::POST, "/api/v1/checkpoints", RequestBody::Json(json!({ "message": "now" }))),
     ];
     let mut answers = Vec::new();
     for (number, (method, path, body)) in requests.into_iter().enumerate() {
         let id = format!("{FIRST}{number:02x}");
-        let owner = house.owners();
-        let send = || house.send_under(Some(&id), &owner, method.clone(), path, body.clone());
+        let owner = machine.owners();
+        let send = || machine.send_under(Some(&id), &owner, method.clone(), path, body.clone());
         let first = send().await;
         assert_eq!(first.status, 200, "{path}: {first:?}");
         assert_eq!(first.json["op"], id.as_str(), "{path}: the operation has the id of the request");
-        let head = house.head().await;
+        let head = machine.head().await;
         assert_eq!(send().await.json, first.json, "{path}: sent again at once");
         assert_eq!(house.head().await, head, "{path}: nothing was recorded again");
         answers.push((id, method, path, body, first));
@@ -60,7 +60,7 @@ async fn every_change_of_files_can_be_sent_again() {
             }
         }
         assert_eq!(first, second, "{path}");
-        assert_eq!(house.head().await, head, "{path}: nothing was recorded again");
+        assert_eq!(machine.head().await, head, "{path}: nothing was recorded again");
     }
 }
 
@@ -107,20 +107,20 @@ async fn what_is_in_no_log_can_be_sent_again_as_well() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_that_is_none_is_refused_and_changes_nothing() {
-    let house = House::new().await;
-    let head = house.head().await;
+    let machine = TestMachine::new().await;
+    let head = machine.head().await;
     let path = "/api/v1/content?path=a.txt";
-    let answer = house.send_under(Some("mine"), &house.owners(), Method::PUT, path, bytes("x")).await;
+    let answer = machine.send_under(Some("mine"), &machine.owners(), Method::PUT, path, bytes("x")).await;
     assert_eq!((answer.status.as_u16(), answer.code()), (400, "bad_request"));
-    assert_eq!(house.head().await, head);
+    assert_eq!(machine.head().await, head);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_written_is_in_the_lists_that_are_read_next() {
-    let house = House::new().await;
+    let machine = TestMachine::new().await;
     for number in 0..20 {
-        house.write(&format!("many/{number}.txt"), "x").await;
-        let listed = house.get("/api/v1/files?path=many").await.json;
+        machine.write(&format!("many/{number}.txt"), "x").await;
+        let listed = machine.get("/api/v1/files?path=many").await.json;
         assert_eq!(listed["entries"].as_array().unwrap().len(), number + 1, "{listed}");
     }
 }

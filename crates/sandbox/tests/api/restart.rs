@@ -13,12 +13,12 @@ use shared_types::payload::run::Budget;
 use shared_types::wire::StartRun;
 use shared_types::{Seq, Timestamp};
 
-use crate::house::{House, owner};
+use crate::test_machine::{TestMachine, owner};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guests_run_goes_on_before_they_sign_in_again() {
     let mut found = None;
-    let _house = House::with(|config| {
+    let _house = TestMachine::with(|config| {
         let data = config.server.data.clone();
         let clock = Arc::new(|| Timestamp::from_millis(1_800_000_000_000));
         let (identity, caller) = (
@@ -29,25 +29,25 @@ async fn a_guests_run_goes_on_before_they_sign_in_again() {
         let invitation = identity.invite(&owner(), "Grace", &caller).unwrap();
         let guest = identity.accept(&invitation.secret.reveal(), &caller).unwrap().user.id;
         let home = data.join("users").join(guest.as_str());
-        let place = ComputerPaths { state: home.join(".choir"), workspace: home.join("workspace") };
-        std::fs::create_dir_all(&place.workspace).unwrap();
-        let (computer, _) = Computer::create(&place, guest, "Grace", &|_, _, _| ()).unwrap();
+        let paths = ComputerPaths { state: home.join(".choir"), workspace: home.join("workspace") };
+        std::fs::create_dir_all(&paths.workspace).unwrap();
+        let (computer, _) = Computer::create(&paths, guest, "Grace", &|_, _, _| ()).unwrap();
         let start = StartRun {
-            command: ids::command(),
-            run: ids::run(),
+            command: ids::new_command(),
+            run: ids::new_run(),
             objective: "Water the plants.".into(),
             attached: Vec::new(),
             model: None,
             budget: Budget::default(),
         };
-        let envelope = Envelope::new(Request::Runs(RunRequest::Start(start)));
+        let envelope = Envelope::new(Request::AgentRuns(RunRequest::Start(start)));
         computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()).into_runs().unwrap();
-        found = Some((place, computer.log().head().seq));
+        found = Some((paths, computer.log().head().seq));
     })
     .await;
-    let (place, then) = found.unwrap();
+    let (paths, then) = found.unwrap();
     // There is no model, so going on is to say that.
-    let log = SqliteLog::open_read_only(&place.state).unwrap();
+    let log = SqliteLog::open_read_only(&paths.state).unwrap();
     let names = tokio::task::spawn_blocking(move || {
         let mut seen: Seq = then;
         for _ in 0..60 {

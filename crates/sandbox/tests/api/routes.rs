@@ -1,12 +1,12 @@
-//! Every route of a computer, called by everyone: nobody gets more than its statement says.
+//! Every route of a computer, called with every credential: no caller gets more than the route allows.
 
 use std::collections::BTreeSet;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use shared_types::wire::Scope;
+use shared_types::wire::TokenScope;
 
-use crate::house::{DAY, House, Sent, nothing, owner};
+use crate::test_machine::{DAY, RequestBody, TestMachine, nothing, owner};
 
 /// A route, and a request that would work for the right caller.
 struct Row(Method, &'static str, Value);
@@ -95,20 +95,20 @@ fn the_table_has_every_route() {
     assert_eq!(stated, tested);
 }
 
-/// What the door says to those who may not come in; whoever may is answered by the route itself.
+/// The answer of the guard to a caller without access; other callers get the answer of the route.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gets_more_than_the_statement_says() {
-    let house = House::new().await;
-    let guest = house.guest();
-    let expired = house.owners();
-    house.wait(91 * DAY);
-    let wrong = [Scope::Read, Scope::Write, Scope::Terminal];
+async fn no_caller_gets_more_than_the_route_allows() {
+    let machine = TestMachine::new().await;
+    let guest = machine.guest();
+    let expired = machine.owners();
+    machine.wait(91 * DAY);
+    let wrong = [TokenScope::Read, TokenScope::Write, TokenScope::Terminal];
     let mut mistakes = Vec::new();
     for Row(method, path, body) in table() {
         let op = "018f3c00-0000-7000-8000-0000000000aa";
         let ids = ["{op}", "{id}", "{run}", "{grant}"];
         let concrete = ids.iter().fold(path.replace("{seq}", "1"), |path, id| path.replace(id, op));
-        let sent = || if body.is_null() { Sent::Nothing } else { Sent::Json(body.clone()) };
+        let sent = || if body.is_null() { RequestBody::Empty } else { RequestBody::Json(body.clone()) };
         let route = sandbox::api::routes()
             .into_iter()
             .find(|route| route.method == method && path.starts_with(route.path.split('{').next().unwrap()))
@@ -118,16 +118,16 @@ async fn nobody_gets_more_than_the_statement_says() {
             sandbox::api::Access::SignedIn(scope) => Some(scope),
             sandbox::api::Access::Owner | sandbox::api::Access::Anyone => None,
         };
-        let others: Vec<Scope> = wrong.into_iter().filter(|s| Some(*s) != scope).collect();
+        let others: Vec<TokenScope> = wrong.into_iter().filter(|s| Some(*s) != scope).collect();
         let callers = [
-            ("anonymous", crate::house::Pass::None, Some(401)),
+            ("anonymous", crate::test_machine::TestCredential::None, Some(401)),
             ("expired session", expired.clone(), Some(401)),
-            ("wrong scope", house.token_of(&owner(), &others), Some(403)),
-            ("other user", house.cookie_of(&guest), owners_only.then_some(403)),
-            ("right caller", house.owners(), None),
+            ("wrong scope", machine.token_of(&owner(), &others), Some(403)),
+            ("other user", machine.cookie_of(&guest), owners_only.then_some(403)),
+            ("right caller", machine.owners(), None),
         ];
         for (who, pass, refused) in callers {
-            let answer = house.send(&pass, method.clone(), &concrete, sent()).await;
+            let answer = machine.send(&pass, method.clone(), &concrete, sent()).await;
             let status = answer.status.as_u16();
             let right = match refused {
                 Some(expected) => status == expected,
@@ -143,21 +143,22 @@ async fn nobody_gets_more_than_the_statement_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_reaches_their_own_computer_and_no_other() {
-    let house = House::new().await;
-    house.write("secret.txt", "mine").await;
-    let guest = house.guest();
-    let pass = house.cookie_of(&guest);
+    let machine = TestMachine::new().await;
+    machine.write("secret.txt", "mine").await;
+    let guest = machine.guest();
+    let pass = machine.cookie_of(&guest);
     for path in
         ["/api/v1/files", "/api/v1/search?q=secret", "/api/v1/operations", "/api/v1/versions?path=secret.txt"]
     {
-        let answer = house.send(&pass, Method::GET, path, Sent::Nothing).await;
+        let answer = machine.send(&pass, Method::GET, path, RequestBody::Empty).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         assert!(!String::from_utf8_lossy(&answer.bytes).contains("secret"), "{path}: {answer:?}");
     }
-    let read = house.send(&pass, Method::GET, "/api/v1/content?path=secret.txt", Sent::Nothing).await;
+    let read = machine.send(&pass, Method::GET, "/api/v1/content?path=secret.txt", RequestBody::Empty).await;
     assert_eq!((read.status.as_u16(), read.code()), (404, "not_found"));
     // Knowing the hash does not help either.
-    let hash = house.get("/api/v1/content?path=secret.txt").await.header("x-choir-hash").to_owned();
-    let read = house.send(&pass, Method::GET, &format!("/api/v1/content?hash={hash}"), Sent::Nothing).await;
+    let hash = machine.get("/api/v1/content?path=secret.txt").await.header("x-choir-hash").to_owned();
+    let read =
+        machine.send(&pass, Method::GET, &format!("/api/v1/content?hash={hash}"), RequestBody::Empty).await;
     assert_eq!(read.status, 404, "{read:?}");
 }

@@ -1,11 +1,11 @@
-//! Runs over HTTP: started once, however often they are sent, acted on, and reached by nobody else.
+//! Runs over HTTP: started once even if the request is resent, controlled, and hidden from other users.
 
 use axum::http::Method;
 use serde_json::{Value, json};
 use shared_types::{RunId, TaskId};
 
-use crate::house::{Answer, House, Pass, Sent, nothing};
 use crate::socket::tab;
+use crate::test_machine::{RequestBody, TestCredential, TestMachine, TestResponse, nothing};
 
 const RUN: &str = "018f3c00-0000-7000-8000-0000000000a1";
 const OTHER: &str = "018f3c00-0000-7000-8000-0000000000a2";
@@ -18,45 +18,45 @@ fn start(number: u8, run: &str, objective: &str) -> Value {
     json!({ "command": command(number), "run": run, "objective": objective })
 }
 
-async fn gesture(house: &House, number: u8, run: &str, gesture: Value) -> Answer {
+async fn gesture(machine: &TestMachine, number: u8, run: &str, gesture: Value) -> TestResponse {
     let body = json!({ "command": command(number), "gesture": gesture });
-    house.post(&format!("/api/v1/runs/{run}/gestures"), body).await
+    machine.post(&format!("/api/v1/runs/{run}/gestures"), body).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_started_once_and_listed_at_once() {
-    let house = House::new().await;
-    let started = house.post("/api/v1/runs", start(1, RUN, "Write a report\nabout bees")).await;
+    let machine = TestMachine::new().await;
+    let started = machine.post("/api/v1/runs", start(1, RUN, "Write a report\nabout bees")).await;
     assert_eq!(started.status, 200, "{started:?}");
     assert_eq!((&started.json["run"], &started.json["title"]), (&json!(RUN), &json!("Write a report")));
-    let listed = house.get("/api/v1/runs").await.json;
+    let listed = machine.get("/api/v1/runs").await.json;
     assert_eq!((listed["runs"].as_array().unwrap().len(), &listed["runs"][0]["run"]), (1, &json!(RUN)));
 
-    let again = house.post("/api/v1/runs", start(1, RUN, "Write a report\nabout bees")).await;
+    let again = machine.post("/api/v1/runs", start(1, RUN, "Write a report\nabout bees")).await;
     assert_eq!((again.status.as_u16(), &again.json["seq"]), (200, &started.json["seq"]));
-    let taken = house.post("/api/v1/runs", start(2, RUN, "Something else")).await;
+    let taken = machine.post("/api/v1/runs", start(2, RUN, "Something else")).await;
     assert_eq!((taken.status.as_u16(), taken.code()), (409, "run_taken"));
-    assert_eq!(house.get("/api/v1/runs").await.json["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(machine.get("/api/v1/runs").await.json["runs"].as_array().unwrap().len(), 1);
 
-    let shown = house.get(&format!("/api/v1/runs/{RUN}")).await.json;
+    let shown = machine.get(&format!("/api/v1/runs/{RUN}")).await.json;
     assert_eq!(shown["objective"], "Write a report\nabout bees");
-    let first = &house.get(&format!("/api/v1/runs/{RUN}/steps")).await.json[0];
+    let first = &machine.get(&format!("/api/v1/runs/{RUN}/steps")).await.json[0];
     assert_eq!((&first["kind"], &first["label"]), (&json!("turn"), &json!("Write a report")));
-    let parts = house.get(&format!("/api/v1/runs/{RUN}/steps/{}", first["seq"])).await.json;
+    let parts = machine.get(&format!("/api/v1/runs/{RUN}/steps/{}", first["seq"])).await.json;
     assert_eq!(parts["input"], "Write a report\nabout bees", "{parts}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_started_is_refused_and_leaves_nothing() {
-    let house = House::new().await;
-    let head = house.head().await;
-    let empty = house.post("/api/v1/runs", start(1, RUN, " \n ")).await;
+    let machine = TestMachine::new().await;
+    let head = machine.head().await;
+    let empty = machine.post("/api/v1/runs", start(1, RUN, " \n ")).await;
     assert_eq!((empty.status.as_u16(), empty.code()), (422, "refused"));
     let mut attached = start(2, RUN, "look at this");
     attached["attached"] = json!(["no/such/file.txt"]);
-    let absent = house.post("/api/v1/runs", attached.clone()).await;
+    let absent = machine.post("/api/v1/runs", attached.clone()).await;
     assert_eq!((absent.status.as_u16(), absent.code()), (404, "not_found"));
-    let outside = house
+    let outside = machine
         .post(
             "/api/v1/runs",
             json!({ "command": command(3), "run": RUN, "objective": "x",
@@ -64,40 +64,40 @@ async fn what_cannot_be_started_is_refused_and_leaves_nothing() {
         )
         .await;
     assert_eq!(outside.status, 422, "{outside:?}");
-    assert_eq!(house.head().await, head);
+    assert_eq!(machine.head().await, head);
     // A file that another program made a moment ago will do.
-    std::fs::create_dir_all(house.workspace().join("no/such")).unwrap();
-    std::fs::write(house.workspace().join("no/such/file.txt"), "here").unwrap();
-    let started = house.post("/api/v1/runs", attached).await;
+    std::fs::create_dir_all(machine.workspace().join("no/such")).unwrap();
+    std::fs::write(machine.workspace().join("no/such/file.txt"), "here").unwrap();
+    let started = machine.post("/api/v1/runs", attached).await;
     assert_eq!(started.status, 200, "{started:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gestures_are_recorded_and_those_on_what_is_over_refused() {
-    let house = House::new().await;
-    house.post("/api/v1/runs", start(1, RUN, "work")).await;
+    let machine = TestMachine::new().await;
+    machine.post("/api/v1/runs", start(1, RUN, "work")).await;
     let told =
-        gesture(&house, 2, RUN, json!({ "steer": { "task": null, "words": "Shorter, please" } })).await;
+        gesture(&machine, 2, RUN, json!({ "steer": { "task": null, "words": "Shorter, please" } })).await;
     assert_eq!(told.status, 200, "{told:?}");
-    let paused = gesture(&house, 3, RUN, json!("take_over")).await;
+    let paused = gesture(&machine, 3, RUN, json!("take_over")).await;
     assert_eq!((paused.status.as_u16(), &paused.json["state"]), (200, &json!("paused")), "{paused:?}");
-    let unknown = gesture(&house, 4, RUN, json!({ "trust": { "task": OTHER } })).await;
+    let unknown = gesture(&machine, 4, RUN, json!({ "trust": { "task": OTHER } })).await;
     assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "no_task"));
     let answer = json!({ "answer": { "ask": OTHER, "reply": { "allow": "once" } } });
-    let unasked = gesture(&house, 5, RUN, answer).await;
+    let unasked = gesture(&machine, 5, RUN, answer).await;
     assert_eq!((unasked.status.as_u16(), unasked.code()), (404, "no_question"));
 
-    let stopped = gesture(&house, 6, RUN, json!("stop")).await;
+    let stopped = gesture(&machine, 6, RUN, json!("stop")).await;
     assert_eq!((stopped.status.as_u16(), &stopped.json["state"]), (200, &json!("cancelled")), "{stopped:?}");
     assert!(stopped.json["ended"].is_number(), "{stopped:?}");
-    let again = gesture(&house, 6, RUN, json!("stop")).await;
+    let again = gesture(&machine, 6, RUN, json!("stop")).await;
     assert_eq!((again.status.as_u16(), &again.json["state"]), (200, &json!("cancelled")), "a resend");
-    let late = gesture(&house, 7, RUN, json!("pause")).await;
+    let late = gesture(&machine, 7, RUN, json!("pause")).await;
     assert_eq!((late.status.as_u16(), late.code()), (409, "run_is_over"));
-    let nobody = gesture(&house, 8, OTHER, json!("pause")).await;
-    assert_eq!((nobody.status.as_u16(), nobody.code()), (404, "no_run"));
+    let unknown_run = gesture(&machine, 8, OTHER, json!("pause")).await;
+    assert_eq!((unknown_run.status.as_u16(), unknown_run.code()), (404, "no_run"));
 
-    let steps = house.get(&format!("/api/v1/runs/{RUN}/steps")).await.json;
+    let steps = machine.get(&format!("/api/v1/runs/{RUN}/steps")).await.json;
     let labels: Vec<&str> =
         steps.as_array().unwrap().iter().filter_map(|step| step["label"].as_str()).collect();
     for expected in ["you: Shorter, please", "stop the run"] {
@@ -107,69 +107,69 @@ async fn gestures_are_recorded_and_those_on_what_is_over_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_is_said_not_to_be() {
-    let house = House::new().await;
-    house.post("/api/v1/runs", start(1, RUN, "work")).await;
-    gesture(&house, 2, RUN, json!("stop")).await;
+    let machine = TestMachine::new().await;
+    machine.post("/api/v1/runs", start(1, RUN, "work")).await;
+    gesture(&machine, 2, RUN, json!("stop")).await;
     for (path, code) in [
         (format!("/api/v1/runs/{OTHER}"), "no_run"),
         (format!("/api/v1/runs/{OTHER}/steps"), "no_run"),
         (format!("/api/v1/runs/{RUN}/steps/999999"), "not_found"),
         ("/api/v1/runs/nonsense".into(), "bad_request"),
     ] {
-        let answer = house.get(&path).await;
+        let answer = machine.get(&path).await;
         assert_eq!(answer.code(), code, "{path}: {answer:?}");
     }
-    let undone = house.post(&format!("/api/v1/runs/{OTHER}/undo"), nothing()).await;
+    let undone = machine.post(&format!("/api/v1/runs/{OTHER}/undo"), nothing()).await;
     assert_eq!((undone.status.as_u16(), undone.code()), (404, "no_run"));
-    let nothing_done = house.post(&format!("/api/v1/runs/{RUN}/undo"), nothing()).await;
+    let nothing_done = machine.post(&format!("/api/v1/runs/{RUN}/undo"), nothing()).await;
     assert_eq!((nothing_done.status.as_u16(), nothing_done.code()), (422, "refused"));
-    let redone = house.post(&format!("/api/v1/runs/{RUN}/redo"), nothing()).await;
+    let redone = machine.post(&format!("/api/v1/runs/{RUN}/redo"), nothing()).await;
     assert_eq!((redone.status.as_u16(), redone.code()), (422, "refused"));
-    assert_eq!(house.get("/api/v1/questions").await.json, json!({ "questions": [] }));
-    assert_eq!(house.get("/api/v1/grants").await.json, json!({ "grants": [] }));
+    assert_eq!(machine.get("/api/v1/questions").await.json, json!({ "questions": [] }));
+    assert_eq!(machine.get("/api/v1/grants").await.json, json!({ "grants": [] }));
     let path = format!("/api/v1/grants/{OTHER}");
-    let revoked = house.send(&house.owners(), Method::DELETE, &path, Sent::Nothing).await;
+    let revoked = machine.send(&machine.owners(), Method::DELETE, &path, RequestBody::Empty).await;
     assert_eq!((revoked.status.as_u16(), revoked.code()), (404, "no_grant"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_users_run_cannot_be_reached_by_its_id() {
-    let house = House::new().await;
-    house.post("/api/v1/runs", start(1, RUN, "secret work")).await;
-    let guest: Pass = house.cookie_of(&house.guest());
+    let machine = TestMachine::new().await;
+    machine.post("/api/v1/runs", start(1, RUN, "secret work")).await;
+    let guest: TestCredential = machine.cookie_of(&machine.guest());
     for (method, path, body) in [
-        (Method::GET, format!("/api/v1/runs/{RUN}"), Sent::Nothing),
-        (Method::GET, format!("/api/v1/runs/{RUN}/steps"), Sent::Nothing),
-        (Method::GET, format!("/api/v1/runs/{RUN}/steps/1"), Sent::Nothing),
+        (Method::GET, format!("/api/v1/runs/{RUN}"), RequestBody::Empty),
+        (Method::GET, format!("/api/v1/runs/{RUN}/steps"), RequestBody::Empty),
+        (Method::GET, format!("/api/v1/runs/{RUN}/steps/1"), RequestBody::Empty),
         (
             Method::POST,
             format!("/api/v1/runs/{RUN}/gestures"),
-            Sent::Json(json!({ "command": command(2), "gesture": "stop" })),
+            RequestBody::Json(json!({ "command": command(2), "gesture": "stop" })),
         ),
-        (Method::POST, format!("/api/v1/runs/{RUN}/undo"), Sent::Json(nothing())),
+        (Method::POST, format!("/api/v1/runs/{RUN}/undo"), RequestBody::Json(nothing())),
     ] {
-        let answer = house.send(&guest, method, &path, body).await;
+        let answer = machine.send(&guest, method, &path, body).await;
         assert_eq!((answer.status.as_u16(), answer.code()), (404, "no_run"), "{path}");
     }
-    let listed = house.send(&guest, Method::GET, "/api/v1/runs", Sent::Nothing).await;
+    let listed = machine.send(&guest, Method::GET, "/api/v1/runs", RequestBody::Empty).await;
     assert_eq!(listed.json, json!({ "runs": [] }));
-    assert_ne!(house.get(&format!("/api/v1/runs/{RUN}")).await.json["line"]["state"], "cancelled");
+    assert_ne!(machine.get(&format!("/api/v1/runs/{RUN}")).await.json["line"]["state"], "cancelled");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_reach_every_tab_and_slow_nobody() {
-    let (house, desk) = House::with_desk().await;
-    let mut tab = tab(&house, "").await;
+async fn speech_reaches_every_tab_and_slows_none() {
+    let (machine, open_computer) = TestMachine::with_desk().await;
+    let mut tab = tab(&machine, "").await;
     tab.until("state").await;
     tab.until("projected").await;
     let (run, task) = (RunId::from_bytes([7; 16]), TaskId::from_bytes([8; 16]));
-    // Far more than anybody could keep, while nobody reads.
+    // Far more than any buffer could keep, while no tab reads.
     let began = std::time::Instant::now();
     for number in 0..20_000 {
-        desk.say(run, task, format!("{number}"));
+        open_computer.stream_speech(run, task, format!("{number}"));
     }
     assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
-    desk.say(run, task, "the last word");
+    open_computer.stream_speech(run, task, "the last word");
     loop {
         let said = tab.until("said").await;
         assert_eq!((&said["run"], &said["task"]), (&json!(run), &json!(task)));

@@ -1,4 +1,4 @@
-//! The WebSocket: in order, once, from where the tab stands; and whatever it is told.
+//! The WebSocket: events in order and once, from the last event of the tab; and invalid messages.
 
 use std::time::Duration;
 
@@ -9,41 +9,43 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::house::{House, Pass};
+use crate::test_machine::{TestCredential, TestMachine};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Tab(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
 
-pub(crate) async fn knock(house: &House, query: &str, origin: &str) -> Result<Tab, Error> {
+pub(crate) async fn knock(machine: &TestMachine, query: &str, origin: &str) -> Result<Tab, Error> {
     let mut request =
-        format!("ws://localhost:{}/api/v1/socket{query}", house.port).into_client_request().unwrap();
-    show(&house.owners(), request.headers_mut());
+        format!("ws://localhost:{}/api/v1/socket{query}", machine.port).into_client_request().unwrap();
+    show(&machine.owners(), request.headers_mut());
     request.headers_mut().insert("origin", origin.parse().unwrap());
     connect_async(request).await.map(|(socket, _)| Tab(socket))
 }
 
-fn show(pass: &Pass, headers: &mut axum::http::HeaderMap) {
+fn show(pass: &TestCredential, headers: &mut axum::http::HeaderMap) {
     match pass {
-        Pass::None => None,
-        Pass::Cookie(cookie) => headers.insert("cookie", cookie.parse().unwrap()),
-        Pass::Token(token) => headers.insert("authorization", format!("Bearer {token}").parse().unwrap()),
+        TestCredential::None => None,
+        TestCredential::Cookie(cookie) => headers.insert("cookie", cookie.parse().unwrap()),
+        TestCredential::Token(token) => {
+            headers.insert("authorization", format!("Bearer {token}").parse().unwrap())
+        }
     };
 }
 
-/// A tab of somebody else than the owner's browser.
-pub(crate) async fn tab_of(house: &House, pass: &Pass, query: &str) -> Tab {
-    let address = format!("ws://localhost:{}/api/v1/socket{query}", house.port);
+/// A tab that does not use the owner's session.
+pub(crate) async fn tab_of(machine: &TestMachine, pass: &TestCredential, query: &str) -> Tab {
+    let address = format!("ws://localhost:{}/api/v1/socket{query}", machine.port);
     let mut request = address.into_client_request().unwrap();
     show(pass, request.headers_mut());
-    if matches!(pass, Pass::Cookie(_)) {
-        request.headers_mut().insert("origin", format!("http://localhost:{}", house.port).parse().unwrap());
+    if matches!(pass, TestCredential::Cookie(_)) {
+        request.headers_mut().insert("origin", format!("http://localhost:{}", machine.port).parse().unwrap());
     }
     connect_async(request).await.map(|(socket, _)| Tab(socket)).unwrap()
 }
 
-pub(crate) async fn tab(house: &House, query: &str) -> Tab {
-    knock(house, query, &format!("http://localhost:{}", house.port)).await.unwrap()
+pub(crate) async fn tab(machine: &TestMachine, query: &str) -> Tab {
+    knock(machine, query, &format!("http://localhost:{}", machine.port)).await.unwrap()
 }
 
 impl Tab {
@@ -84,15 +86,15 @@ impl Tab {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tab_gets_the_state_then_every_event_once_and_in_order() {
-    let house = House::new().await;
-    let mut tab = tab(&house, "").await;
+    let machine = TestMachine::new().await;
+    let mut tab = tab(&machine, "").await;
     let state = tab.until("state").await["state"].take();
     let from = state["seq"].as_u64().unwrap();
     assert_eq!(state["windows"][0][1]["app"], "editor");
     for number in 0..20 {
-        house.write(&format!("{number}.txt"), "x").await;
+        machine.write(&format!("{number}.txt"), "x").await;
     }
-    let head = house.head().await;
+    let head = machine.head().await;
     assert_eq!(tab.events_through(head).await, (from + 1..=head).collect::<Vec<_>>());
     let projected = loop {
         let seq = tab.until("projected").await["seq"].as_u64().unwrap();
@@ -105,13 +107,13 @@ async fn a_tab_gets_the_state_then_every_event_once_and_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tab_has_an_event_before_it_hears_that_the_lists_have_it() {
-    let house = House::new().await;
-    let mut tab = tab(&house, "").await;
+    let machine = TestMachine::new().await;
+    let mut tab = tab(&machine, "").await;
     let mut got = tab.until("state").await["state"]["seq"].as_u64().unwrap();
     let enough = got + 300;
     let writing = async {
         for number in 0..300 {
-            house.write("a.txt", &number.to_string()).await;
+            machine.write("a.txt", &number.to_string()).await;
         }
     };
     let reading = async {
@@ -133,25 +135,25 @@ async fn a_tab_has_an_event_before_it_hears_that_the_lists_have_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tab_that_was_away_gets_what_it_missed_however_much_it_was() {
-    let house = House::new().await;
-    let since = house.head().await;
+    let machine = TestMachine::new().await;
+    let since = machine.head().await;
     // More than the bus keeps ready.
     for number in 0..30 {
-        house.write(&format!("{number}.txt"), "x").await;
+        machine.write(&format!("{number}.txt"), "x").await;
     }
-    let head = house.head().await;
+    let head = machine.head().await;
     for from in [since, head - 1] {
-        let mut tab = tab(&house, &format!("?since={from}")).await;
+        let mut tab = tab(&machine, &format!("?since={from}")).await;
         assert_eq!(tab.events_through(head).await, (from + 1..=head).collect::<Vec<_>>());
     }
-    let mut ahead = tab(&house, &format!("?since={}", head + 100)).await;
+    let mut ahead = tab(&machine, &format!("?since={}", head + 100)).await;
     assert_eq!(ahead.until("state").await["state"]["seq"], head, "a seq that never was: it starts again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_is_refused_and_the_connection_goes_on() {
-    let house = House::new().await;
-    let mut tab = tab(&house, "").await;
+    let machine = TestMachine::new().await;
+    let mut tab = tab(&machine, "").await;
     for garbage in [
         Message::text("{"),
         Message::text(json!({ "explode": {} }).to_string()),
@@ -163,39 +165,39 @@ async fn garbage_is_refused_and_the_connection_goes_on() {
         let refused = tab.until("refused").await;
         assert!(!refused["detail"].as_str().unwrap().is_empty(), "{garbage:?}");
     }
-    house.write("after.txt", "x").await;
+    machine.write("after.txt", "x").await;
     assert_eq!(tab.until("event").await["event"]["type"], "file.write");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_site_is_not_let_in() {
-    let house = House::new().await;
-    let refused = knock(&house, "", "http://evil.example").await;
+    let machine = TestMachine::new().await;
+    let refused = knock(&machine, "", "http://evil.example").await;
     assert!(matches!(refused, Err(Error::Http(answer)) if answer.status() == 403));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tab_that_reads_nothing_slows_nobody() {
-    let house = House::new().await;
-    let _silent = tab(&house, "").await;
-    let mut other = tab(&house, "").await;
+async fn a_tab_that_reads_nothing_does_not_slow_others() {
+    let machine = TestMachine::new().await;
+    let _silent = tab(&machine, "").await;
+    let mut other = tab(&machine, "").await;
     for number in 0..50 {
-        house.write("a.txt", &format!("{number} {}", "x".repeat(30_000))).await;
+        machine.write("a.txt", &format!("{number} {}", "x".repeat(30_000))).await;
     }
-    let head = house.head().await;
+    let head = machine.head().await;
     assert_eq!(other.events_through(head).await.last(), Some(&head));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_revoked_loses_its_open_sockets_at_once() {
-    let house = House::new().await;
-    let mut tab = tab(&house, "").await;
+    let machine = TestMachine::new().await;
+    let mut tab = tab(&machine, "").await;
     tab.until("state").await;
-    let sessions = house.get("/api/v1/auth/sessions").await.json;
+    let sessions = machine.get("/api/v1/auth/sessions").await.json;
     for session in sessions.as_array().unwrap() {
         let path = format!("/api/v1/auth/sessions/{}", session["id"].as_str().unwrap());
-        let sent = crate::house::Sent::Nothing;
-        let revoked = house.send(&house.owners(), axum::http::Method::DELETE, &path, sent).await;
+        let sent = crate::test_machine::RequestBody::Empty;
+        let revoked = machine.send(&machine.owners(), axum::http::Method::DELETE, &path, sent).await;
         assert_eq!(revoked.status, 204, "{revoked:?}");
     }
     let ended = tokio::time::timeout(PATIENCE, async {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
-use crate::house::{House, Sent};
 use crate::socket::{tab, tab_of};
+use crate::test_machine::{RequestBody, TestMachine};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-impl House {
+impl TestMachine {
     async fn parts(&self) -> Vec<Value> {
         self.get("/api/v1/parts").await.json["parts"].as_array().unwrap().clone()
     }
@@ -29,48 +29,49 @@ impl House {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_part_of_a_computer_is_listed_with_its_rule() {
-    let house = House::new().await;
-    let report = house.get("/api/v1/parts").await.json;
+    let machine = TestMachine::new().await;
+    let report = machine.get("/api/v1/parts").await.json;
     let rules: Vec<_> = report["rules"].as_array().unwrap().iter().map(|rule| &rule["kind"]).collect();
     assert_eq!(rules.len(), 11);
     for kind in ["computer", "log", "event_bus", "projector", "watcher", "socket", "agents"] {
-        let part = house.until_part(kind, true).await;
+        let part = machine.until_part(kind, true).await;
         assert_eq!(part["state"], "running", "{part}");
         assert!(rules.contains(&&part["kind"]));
     }
-    let started = house.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
+    let started = machine.post("/api/v1/terminals", json!({ "columns": 80, "rows": 24 })).await;
     let id = started.json["id"].as_str().unwrap();
-    assert_eq!(house.until_part("terminal", true).await["label"], id);
+    assert_eq!(machine.until_part("terminal", true).await["label"], id);
     let path = format!("/api/v1/terminals/{id}");
-    house.send(&house.owners(), axum::http::Method::DELETE, &path, Sent::Nothing).await;
-    house.until_part("terminal", false).await;
+    machine.send(&machine.owners(), axum::http::Method::DELETE, &path, RequestBody::Empty).await;
+    machine.until_part("terminal", false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_computer_whose_writer_panics_is_opened_again_and_others_notice_nothing() {
-    let (house, desk) = House::with_desk().await;
-    let guest = house.cookie_of(&house.guest());
-    let mut guests_tab = tab_of(&house, &guest, "").await;
+    let (machine, open_computer) = TestMachine::with_desk().await;
+    let guest = machine.cookie_of(&machine.guest());
+    let mut guests_tab = tab_of(&machine, &guest, "").await;
     guests_tab.until("state").await;
-    house.write("kept.txt", "before").await;
-    let mut open_tab = tab(&house, "").await;
+    machine.write("kept.txt", "before").await;
+    let mut open_tab = tab(&machine, "").await;
     open_tab.until("state").await;
 
-    let failed = desk.computer().writer().inspect(|_| panic!("a bug in the writer"));
+    let failed = open_computer.computer().writer().inspect(|_| panic!("a bug in the writer"));
     assert!(failed.is_err());
-    drop(desk);
+    drop(open_computer);
     // The tab is disconnected, and would connect again.
     while let Some(Ok(_)) = open_tab.0.next().await {}
-    while house.put("/api/v1/content?path=new.txt", b"after").await.status != 200 {
+    while machine.put("/api/v1/content?path=new.txt", b"after").await.status != 200 {
         tokio::time::sleep(PAUSE).await;
     }
-    assert_eq!(house.get("/api/v1/content?path=kept.txt").await.bytes, b"before");
-    assert_eq!(house.get("/api/v1/content?path=new.txt").await.bytes, b"after");
-    house.until_part("projector", true).await;
+    assert_eq!(machine.get("/api/v1/content?path=kept.txt").await.bytes, b"before");
+    assert_eq!(machine.get("/api/v1/content?path=new.txt").await.bytes, b"after");
+    machine.until_part("projector", true).await;
 
     let path = "/api/v1/content?path=guest.txt";
-    let sent =
-        house.send(&guest, axum::http::Method::PUT, path, Sent::Bytes("text/plain", b"x".to_vec())).await;
+    let sent = machine
+        .send(&guest, axum::http::Method::PUT, path, RequestBody::Bytes("text/plain", b"x".to_vec()))
+        .await;
     assert_eq!(sent.status, 200, "{:?}", sent.json);
     guests_tab.until("through").await;
 }

@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod attack;
 mod attacks;
-mod house;
 mod ignoring;
 mod real_work;
+mod test_computer;
 mod transactions;

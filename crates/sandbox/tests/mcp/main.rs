@@ -2,6 +2,6 @@
 //! at their worst.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that is told something else has failed")]
 
-mod far;
-mod house;
 mod programs;
+mod remote;
+mod test_servers;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use agent_host::agent_services::AgentServices;
 use computer::error::ErrorCode;
 use serde_json::json;
-use shared_types::wire::ToolServerState;
+use shared_types::wire::McpServerState;
 
-use crate::house::{House, SECRET};
+use crate::test_servers::{SECRET, TestServers};
 
 const TRACKER: &str = r#"
 [mcp.tracker]
@@ -24,28 +24,28 @@ fn tracker(mood: &str) -> String {
 
 #[tokio::test]
 async fn a_program_in_a_cell_offers_its_tools_and_keeps_its_state_between_calls() {
-    let house = House::new(TRACKER);
-    let offer = house.offer().await;
+    let servers = TestServers::new(TRACKER);
+    let offer = servers.offer().await;
     assert!(offer.silent.is_empty());
     let create = offer.tools.iter().find(|tool| tool.name == "mcp_tracker_create_issue").unwrap();
     assert_eq!(create.input["required"], json!(["title"]));
     assert_eq!(create.description, "(by the server tracker) Makes an issue");
-    assert_eq!(house.call("create_issue", json!({ "title": "first" })).await.text, "issue 1 is made");
-    assert_eq!(house.call("create_issue", json!({ "title": "second" })).await.text, "issue 2 is made");
-    assert!(house.says("list_issues").await.starts_with("2 issues: first second"));
-    assert_eq!(house.tools.lines()[0].state, ToolServerState::Up);
-    house.tools.end().await;
-    assert!(house.left().is_empty(), "{:?}", house.left());
+    assert_eq!(servers.call("create_issue", json!({ "title": "first" })).await.text, "issue 1 is made");
+    assert_eq!(servers.call("create_issue", json!({ "title": "second" })).await.text, "issue 2 is made");
+    assert!(servers.says("list_issues").await.starts_with("2 issues: first second"));
+    assert_eq!(servers.tools.lines()[0].state, McpServerState::Up);
+    servers.tools.end().await;
+    assert!(servers.left().is_empty(), "{:?}", servers.left());
 }
 
 #[tokio::test]
 async fn only_what_the_person_says_only_reads_is_taken_to() {
-    let house = House::new(TRACKER);
-    house.offer().await;
-    assert!(house.find("mcp_tracker_list_issues").await.unwrap().reads_only);
+    let servers = TestServers::new(TRACKER);
+    servers.offer().await;
+    assert!(servers.find("mcp_tracker_list_issues").await.unwrap().reads_only);
     // The server says so of this one, too.
-    assert!(!house.find("mcp_tracker_crash").await.unwrap().reads_only);
-    let trusting = House::new(&format!("{TRACKER}trust_hints = true\n"));
+    assert!(!servers.find("mcp_tracker_crash").await.unwrap().reads_only);
+    let trusting = TestServers::new(&format!("{TRACKER}trust_hints = true\n"));
     trusting.offer().await;
     assert!(trusting.find("mcp_tracker_crash").await.unwrap().reads_only);
     assert!(!trusting.find("mcp_tracker_create_issue").await.unwrap().reads_only);
@@ -53,24 +53,24 @@ async fn only_what_the_person_says_only_reads_is_taken_to() {
 
 #[tokio::test]
 async fn a_program_sees_nothing_that_it_was_not_given() {
-    let house = House::new(TRACKER);
-    let seen = house.says("look").await;
+    let servers = TestServers::new(TRACKER);
+    let seen = servers.says("look").await;
     assert!(seen.contains("token none; home 0; here 0; state 0;") && seen.ends_with("net shut"), "{seen}");
-    let shown = House::new(&format!("{TRACKER}workspace = true\n"));
+    let shown = TestServers::new(&format!("{TRACKER}workspace = true\n"));
     let seen = shown.says("look").await;
     assert!(seen.contains("here 1; state 0;"), "{seen}");
 }
 
 #[tokio::test]
 async fn a_secret_reaches_its_program_and_does_not_come_back() {
-    let house = House::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"tracker\" }}\n"));
-    let seen = house.says("look").await;
+    let servers = TestServers::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"tracker\" }}\n"));
+    let seen = servers.says("look").await;
     assert!(seen.contains("token [a secret];") && !seen.contains(SECRET), "{seen}");
-    let copy = std::fs::read_to_string(house.folder.path().join(".choir/mcp/tracker.json")).unwrap();
+    let copy = std::fs::read_to_string(servers.folder.path().join(".choir/mcp/tracker.json")).unwrap();
     assert!(!copy.contains(SECRET));
-    let without = House::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"other\" }}\n"));
+    let without = TestServers::new(&format!("{TRACKER}secrets = {{ TRACKER_TOKEN = \"other\" }}\n"));
     assert_eq!(without.offer().await.silent, ["tracker"]);
-    assert!(without.tools.lines()[0].trouble.as_ref().unwrap().contains("choir keys set other"));
+    assert!(without.tools.lines()[0].problem.as_ref().unwrap().contains("choir keys set other"));
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn the_key_of_a_provider_of_models_is_given_to_no_server() {
     let program =
         |key: &str| format!("[mcp.x]\ncommand = [\"x\"]\nsecrets = {{ A = \"x\", B = \"{key}\" }}\n");
     let address = |key: &str| format!("[mcp.x]\nurl = \"https://x.example/\"\nkey = \"{key}\"\n");
-    let house = "[provider.house]\nkind = \"openai\"\nbase_url = \"http://10.0.0.5/v1\"\nauth = \"bearer\"\nat_once = 1\n";
-    for (models, key) in [("", "anthropic"), ("", "bedrock"), ("", "zai"), (house, "house")] {
+    let provider = "[provider.house]\nkind = \"openai\"\nbase_url = \"http://10.0.0.5/v1\"\nauth = \"bearer\"\nat_once = 1\n";
+    for (models, key) in [("", "anthropic"), ("", "bedrock"), ("", "zai"), (provider, "house")] {
         for server in [program(key), address(key)] {
             let error = load(models, &server).unwrap_err();
             assert_eq!(error.code, ErrorCode::BadRequest);
@@ -99,18 +99,18 @@ fn the_key_of_a_provider_of_models_is_given_to_no_server() {
 
 #[tokio::test]
 async fn no_secret_of_the_person_is_shown_to_a_program_whenever_it_appears() {
-    let house = House::new(&format!("{TRACKER}workspace = true\n"));
-    let env = house.folder.path().join(".env");
-    let seen = async || house.says("look").await;
+    let servers = TestServers::new(&format!("{TRACKER}workspace = true\n"));
+    let env = servers.folder.path().join(".env");
+    let seen = async || servers.says("look").await;
     assert!(seen().await.contains("env shut;"));
     std::fs::write(&env, "KEY=first").unwrap();
     assert!(seen().await.contains("env shut;"), "it came while the program ran");
     std::fs::write(env.with_extension("new"), "KEY=second").unwrap();
     std::fs::rename(env.with_extension("new"), &env).unwrap();
     assert!(seen().await.contains("env shut;"), "it was replaced, and its cover went with it");
-    let same = house.call("create_issue", json!({ "title": "first" })).await;
+    let same = servers.call("create_issue", json!({ "title": "first" })).await;
     assert!(
-        !same.failed && house.says("list_issues").await.starts_with("1 issues"),
+        !same.failed && servers.says("list_issues").await.starts_with("1 issues"),
         "it is not started anew"
     );
 }
@@ -118,15 +118,15 @@ async fn no_secret_of_the_person_is_shown_to_a_program_whenever_it_appears() {
 #[tokio::test]
 async fn a_call_that_is_under_way_when_the_program_is_started_anew_is_cut_off() {
     let settings = TRACKER.replace("seconds = 1", "seconds = 30");
-    let house = House::new(&format!("{settings}workspace = true\n"));
-    house.says("look").await;
-    let hangs = house.call("hang", json!({}));
+    let servers = TestServers::new(&format!("{settings}workspace = true\n"));
+    servers.says("look").await;
+    let hangs = servers.call("hang", json!({}));
     tokio::pin!(hangs);
     let beside = async {
         // The call is on its way before anything changes: the program answers one after the other.
         tokio::time::sleep(Duration::from_millis(200)).await;
-        std::fs::write(house.folder.path().join(".env"), "KEY=first").unwrap();
-        house.says("look").await
+        std::fs::write(servers.folder.path().join(".env"), "KEY=first").unwrap();
+        servers.says("look").await
     };
     let (cut, seen) = tokio::join!(hangs, beside);
     assert!(seen.contains("env shut;"), "{seen}");
@@ -135,10 +135,11 @@ async fn a_call_that_is_under_way_when_the_program_is_started_anew_is_cut_off() 
 
 /// Tools and troubles as they go to a model, to the person and to the disk.
 async fn told(mood: &str) -> String {
-    let house = House::new(&format!("{}secrets = {{ TRACKER_TOKEN = \"tracker\" }}\n", tracker(mood)));
-    let offer = house.offer().await;
-    let copy = std::fs::read_to_string(house.folder.path().join(".choir/mcp/tracker.json"));
-    format!("{offer:?} {:?} {}", house.tools.lines(), copy.unwrap_or_default())
+    let servers =
+        TestServers::new(&format!("{}secrets = {{ TRACKER_TOKEN = \"tracker\" }}\n", tracker(mood)));
+    let offer = servers.offer().await;
+    let copy = std::fs::read_to_string(servers.folder.path().join(".choir/mcp/tracker.json"));
+    format!("{offer:?} {:?} {}", servers.tools.lines(), copy.unwrap_or_default())
 }
 
 #[tokio::test]
@@ -159,30 +160,30 @@ async fn no_half_of_a_secret_comes_back_in_what_a_server_complains_of() {
 
 #[tokio::test]
 async fn a_program_that_ends_or_hangs_costs_one_call() {
-    let house = House::new(TRACKER);
-    let crashed = house.call("crash", json!({})).await;
+    let servers = TestServers::new(TRACKER);
+    let crashed = servers.call("crash", json!({})).await;
     assert!(crashed.cut_off, "{crashed:?}");
     let why = crashed.text;
     assert!(why.contains("ended during the call") && why.contains("it broke"), "{why}");
-    assert!(house.says("list_issues").await.starts_with("0 issues"));
+    assert!(servers.says("list_issues").await.starts_with("0 issues"));
     let began = Instant::now();
-    let why = house.fails("hang").await;
+    let why = servers.fails("hang").await;
     assert!(why.contains("did not answer within 1 s") && began.elapsed() < Duration::from_secs(3), "{why}");
-    assert!(house.says("list_issues").await.starts_with("0 issues"));
-    assert_eq!(house.fails("fail").await, "there is no such project");
+    assert!(servers.says("list_issues").await.starts_with("0 issues"));
+    assert_eq!(servers.fails("fail").await, "there is no such project");
 }
 
 #[tokio::test]
 async fn a_flood_is_cut() {
-    let house = House::new(&TRACKER.replace("seconds = 1", "seconds = 20"));
-    let said = house.says("flood").await;
+    let servers = TestServers::new(&TRACKER.replace("seconds = 1", "seconds = 20"));
+    let said = servers.says("flood").await;
     assert!(said.starts_with("yyy") && said.len() < 210_000 && said.ends_with("left out]"), "{}", said.len());
 }
 
 #[tokio::test]
 async fn a_program_that_lies_about_its_schema_is_offered_with_one_that_takes_anything() {
-    let house = House::new(&tracker("lies"));
-    let offer = house.offer().await;
+    let servers = TestServers::new(&tracker("lies"));
+    let offer = servers.offer().await;
     let create = offer.tools.iter().find(|tool| tool.name == "mcp_tracker_create_issue").unwrap();
     assert_eq!(create.input, json!({ "type": "object" }));
 }
@@ -190,64 +191,64 @@ async fn a_program_that_lies_about_its_schema_is_offered_with_one_that_takes_any
 #[tokio::test]
 async fn a_program_that_does_not_start_is_told_of_and_not_waited_for() {
     for mood in ["dies", "slow", "rubbish"] {
-        let house = House::new(&tracker(mood));
+        let servers = TestServers::new(&tracker(mood));
         let began = Instant::now();
-        let offer = house.offer().await;
+        let offer = servers.offer().await;
         assert!(offer.tools.is_empty() && offer.silent == ["tracker"], "{mood}: {offer:?}");
         assert!(began.elapsed() < Duration::from_secs(8), "{mood}: {:?}", began.elapsed());
-        assert!(house.find("mcp_tracker_list_issues").await.is_none());
-        let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+        assert!(servers.find("mcp_tracker_list_issues").await.is_none());
+        let trouble = servers.tools.lines()[0].problem.clone().unwrap();
         if mood == "dies" {
             assert!(trouble.contains("no database"), "{trouble}");
         }
         let again = Instant::now();
-        house.offer().await;
-        assert!(again.elapsed() < Duration::from_secs(1), "{mood}: nobody waits twice");
+        servers.offer().await;
+        assert!(again.elapsed() < Duration::from_secs(1), "{mood}: the second call does not wait");
     }
 }
 
 #[tokio::test]
 async fn a_program_that_fails_again_and_again_is_left_alone_for_a_while() {
-    let mut house = House::new(TRACKER);
+    let mut servers = TestServers::new(TRACKER);
     let foreign = {
-        house.offer().await;
-        house.find("mcp_tracker_list_issues").await.unwrap()
+        servers.offer().await;
+        servers.find("mcp_tracker_list_issues").await.unwrap()
     };
     // The same program, which from now on does not start.
-    house.reopen(&TRACKER.replace("tracker.sh", "gone.sh"));
+    servers.reopen(&TRACKER.replace("tracker.sh", "gone.sh"));
     let mut last = String::new();
     for _ in 0..4 {
-        let said = agents::toolbox::Toolbox::call(&house.tools, &foreign, serde_json::Map::new()).await;
+        let said = agents::toolbox::Toolbox::call(&servers.tools, &foreign, serde_json::Map::new()).await;
         assert!(said.failed);
         last = said.text;
     }
     assert!(last.contains("tried 3 times; again in"), "{last}");
     // The person may try at once.
-    assert!(house.tools.restart("tracker").await && !house.tools.restart("other").await);
-    let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+    assert!(servers.tools.restart("tracker").await && !servers.tools.restart("other").await);
+    let trouble = servers.tools.lines()[0].problem.clone().unwrap();
     assert!(!trouble.contains("tried"), "{trouble}");
 }
 
 #[tokio::test]
 async fn a_program_that_is_started_anew_begins_afresh_with_the_same_tools() {
-    let house = House::new(TRACKER);
-    house.call("create_issue", json!({ "title": "first" })).await;
-    let before = house.offer().await;
-    assert!(house.tools.restart("tracker").await);
-    assert!(house.says("list_issues").await.starts_with("0 issues"));
-    assert_eq!(house.offer().await, before);
-    house.tools.end().await;
-    assert!(house.left().is_empty(), "{:?}", house.left());
+    let servers = TestServers::new(TRACKER);
+    servers.call("create_issue", json!({ "title": "first" })).await;
+    let before = servers.offer().await;
+    assert!(servers.tools.restart("tracker").await);
+    assert!(servers.says("list_issues").await.starts_with("0 issues"));
+    assert_eq!(servers.offer().await, before);
+    servers.tools.end().await;
+    assert!(servers.left().is_empty(), "{:?}", servers.left());
 }
 
 #[tokio::test]
 async fn after_a_restart_the_tools_are_the_same_at_once() {
-    let mut house = House::new(TRACKER);
-    let before = house.offer().await;
-    house.reopen(TRACKER);
+    let mut servers = TestServers::new(TRACKER);
+    let before = servers.offer().await;
+    servers.reopen(TRACKER);
     let began = Instant::now();
-    assert_eq!(house.offer().await, before);
+    assert_eq!(servers.offer().await, before);
     assert!(began.elapsed() < Duration::from_millis(50), "{:?}", began.elapsed());
-    house.reopen(&TRACKER.replace("\"bash\"", "\"bash\", \"-u\""));
-    assert_eq!(house.tools.lines()[0].tools, [], "another program has tools of its own");
+    servers.reopen(&TRACKER.replace("\"bash\"", "\"bash\", \"-u\""));
+    assert_eq!(servers.tools.lines()[0].tools, [], "another program has tools of its own");
 }

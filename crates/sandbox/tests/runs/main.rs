@@ -1,5 +1,5 @@
-//! Runs through the whole computer but without anybody who works on them: what the person does is recorded, and what
-//! agents did is told.
+//! Runs through the whole computer but without agents: the actions of the person are recorded, and recorded work of
+//! agents is shown.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +8,6 @@
     reason = "a test that is told something else has failed"
 )]
 
-mod house;
 mod questions;
 mod telling;
+mod test_computer;

@@ -1,10 +1,10 @@
-//! Who is signed in, and what their account holds: sessions, passkeys, tokens, the trail of what was done with it.
+//! Who is signed in, and their account: sessions, passkeys, tokens and the audit trail.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Timestamp, UserId};
 
-/// Who is signed in, and what this computer offers them.
+/// The user who is signed in, and what this computer offers them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Me {
@@ -21,11 +21,11 @@ pub struct Me {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Link {
+pub struct SignInLink {
     pub secret: String,
 }
 
-/// A session of the person's.
+/// A sign-in session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Session {
@@ -37,7 +37,7 @@ pub struct Session {
     pub address: String,
 }
 
-/// A passkey of the person's.
+/// A passkey.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Passkey {
@@ -53,7 +53,7 @@ pub struct Passkey {
 pub struct ApiToken {
     pub id: String,
     pub name: String,
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<TokenScope>,
     pub created: Timestamp,
     pub used: Option<Timestamp>,
     pub expires: Option<Timestamp>,
@@ -68,20 +68,20 @@ pub struct ApiToken {
 pub struct NewToken {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 100)))]
     pub name: String,
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<TokenScope>,
     #[serde(default)]
     pub days: Option<u32>,
 }
 
-/// What a token, or a route, is about.
+/// What a token allows, or what a route requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum TokenScope {
     Read,
     Write,
     Terminal,
-    /// Sessions, passkeys, tokens, invitations: never given to a token.
+    /// Sessions, passkeys, tokens and invitations. No token can have it.
     Account,
 }
 

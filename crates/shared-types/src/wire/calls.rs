@@ -1,16 +1,16 @@
-//! Calls of tools, as the timeline and whoever made them see them.
+//! Tool calls, as the timeline and the caller see them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::payload::tool::{ToolReport, ToolRequest, ToolStatus};
 
-/// How far a call has come, in one word.
+/// The state of a call, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CallStatus {
     Running,
-    /// A dry run has ended, and what it changed waits to be accepted or discarded.
+    /// A dry run has ended, and its changes wait to be accepted or discarded.
     Held,
     Exited,
     Killed,
@@ -62,19 +62,19 @@ impl CallStatus {
     }
 }
 
-/// What a row of the timeline says of a call.
+/// A call, in a row of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CallRow {
+pub struct CallLine {
     pub status: CallStatus,
-    /// What it exited with.
+    /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
-    /// Whether it may have reached the outside, which no undo takes back.
+    /// Whether it had network access; effects over the network cannot be undone.
     pub network: bool,
 }
 
-/// A call with all that is known of it.
+/// A call in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallDetails {
@@ -87,17 +87,18 @@ pub struct CallDetails {
     /// How it ended; absent while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolStatus>,
-    /// The newest there is: of the result, or of the dry run that waits.
+    /// The report of the result, or of a dry run that is not settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ToolReport>,
     /// How many paths a dry run changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<u64>,
-    /// What a dry run exited with.
+    #[serde(rename = "held", default, skip_serializing_if = "Option::is_none")]
+    pub dry_run_changes: Option<u64>,
+    /// The exit code of a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
-    /// The first requests for the network; `asked` counts all of them.
+    /// The first network requests; `asked` counts all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<ToolRequest>,
-    pub asked: u64,
+    #[serde(rename = "asked")]
+    pub request_count: u64,
 }

@@ -1,4 +1,4 @@
-//! Checkpoints, and what differs between two moments.
+//! Checkpoints, and the differences between two points of the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct NewCheckpoint {
     pub message: String,
 }
 
-/// What differs between two moments.
+/// The differences between two points of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {

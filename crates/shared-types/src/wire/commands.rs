@@ -1,38 +1,38 @@
-//! Commands that run in a cell, and what came of them.
+//! Commands that run in a cell, and their results.
 
 use serde::{Deserialize, Serialize};
 
 use crate::payload::tool::{ToolReport, ToolStatus};
-use crate::wire::{CallStatus, Done};
+use crate::wire::{CallStatus, ChangeResult};
 use crate::{CommandId, FilePath, OpId};
 
 /// A command to run in a cell, over a copy of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct RunCommand {
+pub struct CellCommand {
     /// The program and its arguments; for a line of shell: `["sh", "-c", "…"]`.
     pub argv: Vec<String>,
-    /// The folder to start in; the top of the workspace if it is left out.
+    /// The folder to start in; absent for the top of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<FilePath>,
-    /// Keep what it changes aside until it is accepted.
+    /// A dry run: its changes are kept aside until they are accepted.
     #[serde(default)]
     pub dry: bool,
     #[serde(default)]
-    pub network: RunNetwork,
+    pub network: CommandNetwork,
     #[serde(default)]
-    pub limits: RunLimits,
+    pub limits: CommandLimits,
 }
 
-/// What a command may reach.
+/// The hosts that a command may reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum RunNetwork {
+pub enum CommandNetwork {
     #[default]
     None,
-    /// These hosts: `example.org`, or `*.example.org` for all below it.
+    /// These hosts: `example.org`, or `*.example.org` for all subdomains.
     Hosts(Vec<String>),
     /// Every public host.
     Open,
@@ -42,7 +42,7 @@ pub enum RunNetwork {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
-pub struct RunLimits {
+pub struct CommandLimits {
     /// Bytes of memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
@@ -58,48 +58,48 @@ pub struct RunLimits {
     pub output: Option<u64>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Ran {
+pub struct CommandResult {
     pub op: OpId,
     /// How it ended; absent while a dry run waits to be accepted or discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolStatus>,
-    /// What a dry run exited with.
+    /// The exit code of a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     pub report: ToolReport,
-    /// What it changed, or would change.
-    pub done: Done,
+    /// The changes that it made, or that a dry run would make.
+    pub done: ChangeResult,
 }
 
-/// A body of `POST /commands`. With the ids of the caller's own, a resend is harmless.
+/// A body of `POST /commands`. The caller may set the ids, so that a resend is recognised.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StartCommand {
-    pub run: RunCommand,
+    pub run: CellCommand,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
 }
 
-/// A command that was recorded, and runs.
+/// A command that was recorded and started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartedCommand {
     pub op: OpId,
 }
 
-/// A command that runs, or a dry run that waits.
+/// A running command, or a dry run that is not settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenCommand {
     pub op: OpId,
     pub title: Box<str>,
     pub status: CallStatus,
-    /// Whether it may reach the outside.
+    /// Whether it has network access.
     pub network: bool,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::payload::window::Window;
 use crate::{CommandId, OpId, RootHash, Seq, WindowId};
 
-/// The slices of the view that the desktop holds, at a moment.
+/// The slices of the view that the desktop holds, at one point of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesktopState {
@@ -19,7 +19,7 @@ pub struct DesktopState {
     pub unsaved: u64,
 }
 
-/// A gesture on the desktop, with the ids that make a resend harmless.
+/// A gesture on the desktop, with ids by which a resend is recognised.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -40,7 +40,7 @@ pub enum DesktopAction {
     ClearSetting { key: Box<str> },
 }
 
-/// What is kept where.
+/// Storage usage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Storage {

@@ -1,11 +1,11 @@
-//! Folders, files that were found, what a file was; and the bodies of routes that take paths.
+//! Folders, search results and versions of files; and the bodies of routes that take paths.
 
 use serde::{Deserialize, Serialize};
 
 use crate::payload::file::FileNode;
 use crate::{FilePath, OpId, Seq, Source, Timestamp};
 
-/// One thing in a folder.
+/// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
@@ -16,36 +16,36 @@ pub struct Entry {
     pub seq: Seq,
 }
 
-/// A folder: what is in it, folders first, each kind by name.
+/// The entries of a folder: folders first, each kind sorted by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listing {
     /// Absent for the workspace itself.
     pub path: Option<FilePath>,
     pub entries: Vec<Entry>,
-    /// How far the list has followed the log.
+    /// The last event that the list includes.
     pub seq: Seq,
 }
 
-/// A file that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Found {
+pub struct FileMatch {
     pub path: FilePath,
     pub size: u64,
-    pub matched: Matched,
+    pub matched: MatchedIn,
 }
 
-/// Where the words stood.
+/// Where the query matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Matched {
+pub enum MatchedIn {
     Name,
     Text,
 }
 
-/// What a file was at some time.
+/// One version of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Version {
@@ -63,7 +63,7 @@ pub struct Version {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct FromTo {
+pub struct MoveBody {
     pub from: FilePath,
     pub to: FilePath,
 }
@@ -72,6 +72,6 @@ pub struct FromTo {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct AtPath {
+pub struct PathBody {
     pub path: FilePath,
 }

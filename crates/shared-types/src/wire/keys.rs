@@ -4,27 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Whose an entry is.
+/// Who may use a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum KeyScope {
-    /// The user's own, which goes before a shared one.
+    /// The user's own, which takes precedence over a shared one.
     Own,
-    /// Set by the owner, used by everybody on this machine.
+    /// Set by the owner, used by every user of this machine.
     Shared,
 }
 
-/// What may be known of a key: never the key.
+/// A key, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeyEntry {
     pub provider: String,
     pub scope: KeyScope,
-    /// The last four letters, where they tell little; of a shared key only to the owner.
+    /// The last four characters of a long key; of a shared key only for the owner.
     pub hint: Option<String>,
     pub set: Timestamp,
-    /// Whether the master key that is there now opens it.
+    /// Whether the current master key can decrypt it.
     pub readable: bool,
 }
 
@@ -34,11 +34,11 @@ pub struct KeyEntry {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewKey<S = String> {
-    /// An API key. Bedrock takes an access key, too: its id, its secret and its session token if there is one, with a
-    /// colon between them.
+    /// An API key. For Bedrock also an access key: its id, its secret and, if there is one, its session token,
+    /// separated by colons.
     #[cfg_attr(feature = "schema", schemars(with = "String", length(min = 1, max = 16384)))]
     pub secret: S,
-    /// For everybody on this machine. Only the owner may.
+    /// For every user of this machine. Only the owner may set this.
     #[serde(default)]
     pub shared: bool,
 }

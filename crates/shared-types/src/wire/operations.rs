@@ -1,8 +1,8 @@
-//! Operations as the timeline shows them, what they changed, and going back.
+//! Operations as the timeline shows them, their changes, and undo.
 
 use serde::{Deserialize, Serialize};
 
-use super::calls::{CallDetails, CallRow};
+use super::calls::{CallDetails, CallLine};
 use crate::payload::file::FileNode;
 use crate::{FilePath, OpId, Seq, Source, Subject, Timestamp};
 
@@ -24,7 +24,7 @@ pub struct Operation {
     pub undone: bool,
     /// Present if the operation is the call of a tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<CallRow>,
+    pub call: Option<CallLine>,
     /// The command or the title of that call, which `label` has after a verb.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -58,7 +58,7 @@ pub enum RevertDirection {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Operations {
     pub rows: Vec<Operation>,
-    /// How many there are that fit the filter.
+    /// The number of operations that match the filter.
     pub total: u64,
 }
 
@@ -73,15 +73,15 @@ pub struct Change {
     pub before: Option<FileNode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<FileNode>,
-    /// In unified form, where both sides are text and not too large.
+    /// A unified diff, if both sides are text and not too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
 
-/// What a change came to, or would come to.
+/// The result of a change, or of its preview.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Done {
+pub struct ChangeResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,21 +91,21 @@ pub struct Done {
     /// The operation that was undone or redone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<OpId>,
-    /// True if this command was answered before.
+    /// True if this is a resend: the answer is that of the first request.
     pub resent: bool,
-    /// True if nothing was done, only shown.
+    /// True if this is a preview and nothing was changed.
     pub preview: bool,
     /// The first changes; `total` counts all of them.
     pub changes: Vec<Change>,
     pub total: u64,
-    /// Changes to windows, settings and notes, and anything the person should know.
+    /// Changes to anything but files, and remarks for the person.
     pub notes: Vec<String>,
 }
 
-/// An operation with what it changed.
+/// An operation with its changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OperationDetail {
+pub struct OperationDetails {
     pub operation: Operation,
     pub changes: Vec<Change>,
     pub total: u64,
@@ -119,13 +119,13 @@ pub struct OperationDetail {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Revert {
+pub struct RevertOptions {
     #[serde(default)]
     pub preview: bool,
-    /// For every conflict: keep today's state, or take the one from before.
-    #[serde(default)]
-    pub conflicts: Option<Side>,
-    /// The same for single ones.
+    /// For every conflict that `each` does not list: keep today's state, or take the one from before.
+    #[serde(rename = "conflicts", default)]
+    pub others: Option<Side>,
+    /// A choice for single conflicts.
     #[serde(default)]
     pub each: Vec<(Subject, Side)>,
 }
@@ -143,7 +143,7 @@ pub enum Side {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct RestoreTo {
+pub struct RestoreRequest {
     pub seq: Seq,
     #[serde(default)]
     pub preview: bool,

@@ -41,7 +41,7 @@ pub struct PartRule {
     pub name: String,
     /// What starts it again.
     pub restart: String,
-    /// What happens to the work that was under way.
+    /// What happens to unfinished work.
     pub work: String,
 }
 

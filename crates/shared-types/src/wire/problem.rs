@@ -1,10 +1,10 @@
-//! Why something was not done, with both sides of what is in conflict.
+//! Errors, with both sides of each conflict.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ContentHash, Subject};
 
-/// `application/problem+json`: why a request was not done. `docs/errors.md` explains every code.
+/// `application/problem+json`: why a request failed. `docs/errors.md` explains every code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
@@ -17,8 +17,8 @@ pub struct Problem {
     pub detail: String,
     /// For conflicts of undo: both sides of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conflicts: Vec<Clash>,
-    /// For a write whose base is stale: what is there now.
+    pub conflicts: Vec<ConflictView>,
+    /// For a write whose base is stale: the current content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<ContentHash>,
 }
@@ -26,10 +26,10 @@ pub struct Problem {
 /// A conflict as the person sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Clash {
+pub struct ConflictView {
     pub subject: Subject,
     pub reason: String,
-    /// What is there today and what undoing would put there, as text where they are text.
+    /// The present state and the state after the undo, as text if they are text.
     pub today: Option<String>,
     pub undone: Option<String>,
 }

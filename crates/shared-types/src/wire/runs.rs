@@ -1,11 +1,11 @@
-//! Runs of agents as the desktop and the command line see them.
+//! Runs of agents, as the desktop and the command line see them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::payload::run::{AskKind, Budget, Reply};
 use crate::{AskId, CommandId, FilePath, GrantId, OpId, RunId, Seq, Taint, TaskId, Timestamp};
 
-/// An objective to work on. Both ids are minted by the caller: a resend starts nothing new.
+/// An objective to work on. The caller mints both ids, so a resend starts nothing new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartRun {
@@ -14,28 +14,28 @@ pub struct StartRun {
     pub objective: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attached: Vec<FilePath>,
-    /// A model of the catalog for all roles; what the catalog says, if absent.
+    /// A model of the catalog for all roles; absent for the defaults of the catalog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What is absent is as the settings say.
+    /// Absent limits come from the settings.
     #[serde(default)]
     pub budget: Budget,
 }
 
-/// What the person does to a run.
+/// What a person can do to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum RunGesture {
-    /// Says something to an agent, or to the first one.
+pub enum RunControl {
+    /// Sends a message to an agent; without a task, to the lead agent.
     Steer {
         task: Option<TaskId>,
         words: String,
     },
     Pause,
-    /// Lets agents stand still, to work alone.
+    /// Pauses the agents so that the person can do the work.
     TakeOver,
-    /// Goes on, with another budget if one is given.
+    /// Resumes the run, with another budget if one is given.
     Resume {
         budget: Option<Budget>,
     },
@@ -44,27 +44,28 @@ pub enum RunGesture {
         ask: AskId,
         reply: Reply,
     },
-    /// Clears the labels of what an agent has read.
+    /// Clears the taint of an agent.
     Trust {
         task: TaskId,
     },
 }
 
-/// A gesture with its ids.
+/// A body of `POST /runs/{run}/gestures`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GestureOnRun {
+pub struct ControlRun {
     pub command: CommandId,
-    pub gesture: RunGesture,
+    #[serde(rename = "gesture")]
+    pub control: RunControl,
 }
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     Running,
-    /// The person was asked something.
+    /// It waits for an answer of the person.
     Waiting,
     Paused,
     Cancelled,
@@ -81,15 +82,17 @@ impl RunState {
     }
 }
 
-/// What was taken so far.
+/// What was used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunCost {
-    pub steps: u64,
+    /// Turns of models.
+    #[serde(rename = "steps")]
+    pub turns: u64,
     pub tokens: u64,
     /// Millionths of a dollar, as far as prices are known.
     pub micros: u64,
-    /// Steps whose price nobody knows.
+    /// Turns without a known price.
     pub unpriced: u64,
 }
 
@@ -109,8 +112,9 @@ pub struct RunLine {
     pub ended: Option<Timestamp>,
     pub cost: RunCost,
     /// Questions that wait for the person.
-    pub asks: u64,
-    /// Whether what it did to files is taken back.
+    #[serde(rename = "asks")]
+    pub open_questions: u64,
+    /// Whether its changes to files are undone.
     pub undone: bool,
 }
 
@@ -119,12 +123,12 @@ pub struct RunLine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunList {
     pub runs: Vec<RunLine>,
-    /// There are older ones: ask for those before this.
+    /// Present if there are older runs: request those before this event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Seq>,
 }
 
-/// How an agent stands.
+/// The state of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -139,7 +143,8 @@ pub enum AgentState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agent {
-    pub task: TaskId,
+    #[serde(rename = "task")]
+    pub id: TaskId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
     pub role: String,
@@ -148,13 +153,13 @@ pub struct Agent {
     /// What it does now, in a few words.
     pub doing: String,
     pub cost: RunCost,
-    /// Where untrusted words that it has read came from.
+    /// Sources of untrusted text that it has read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub taint: Vec<Taint>,
 }
 
-/// What a step of a run is.
+/// The kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -163,15 +168,16 @@ pub enum StepKind {
     Reply,
     /// A tool was used.
     Call,
-    /// An agent told another something, or the person did.
+    /// An agent or the person sent a message.
     Message,
-    /// The person was asked, or answered.
+    /// A question to the person, or its answer.
     Ask,
-    /// The run or an agent began, stood still, went on or ended.
-    Turn,
+    /// A run or an agent started, paused, resumed or ended.
+    #[serde(rename = "turn")]
+    Lifecycle,
 }
 
-/// One step of a run, as a line; its parts are read when it is opened.
+/// One step of a run, as a line. `StepDetail` has the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
@@ -182,10 +188,10 @@ pub struct Step {
     pub kind: StepKind,
     /// In a few words.
     pub label: String,
-    /// The operation, if it can be looked at and undone by itself.
+    /// The operation, if the step can be shown and undone by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
-    /// Whether it is taken back.
+    /// Whether it is undone.
     pub undone: bool,
     pub failed: bool,
     /// How many files it changed.
@@ -193,55 +199,56 @@ pub struct Step {
     pub cost: RunCost,
 }
 
-/// What went in and what came out of a step.
+/// Input and output of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct StepParts {
+pub struct StepDetail {
     pub step: Step,
-    /// What it was given, as text: the arguments of a call, the words of a message.
+    /// The input as text: the arguments of a call, the text of a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// What came of it, as text: the output of a call, the reply of a model.
+    /// The output as text: the output of a call, the reply of a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Something that the person has to say.
+/// A question to the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunQuestion {
-    pub ask: AskId,
+    #[serde(rename = "ask")]
+    pub id: AskId,
     pub run: RunId,
     pub task: TaskId,
-    /// Which role asks.
+    /// The role of the agent that asks.
     pub role: String,
     pub about: AskKind,
-    /// The arguments of the call, as text to read.
+    /// The arguments of the call, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// What it would change, as a unified diff, where that can be said before.
+    /// The expected change as a unified diff, if it is known in advance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Where untrusted words that the agent has read came from.
+    /// Sources of untrusted text that the agent has read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub taint: Vec<Taint>,
-    /// Milliseconds after which a call in the outbox leaves by itself, by the clock of the computer. Nothing leaves while
-    /// its run stands still.
+    /// Milliseconds until a call in the outbox is sent, by the clock of the computer. It is not sent while the run is
+    /// paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaves_in: Option<u64>,
 }
 
-/// All questions that wait, of all runs.
+/// The open questions of all runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Questions {
     pub questions: Vec<RunQuestion>,
 }
 
-/// A run, whole but for its oldest steps.
+/// A run with its newest steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunDetails {
@@ -256,27 +263,27 @@ pub struct RunDetails {
     pub steps: Vec<Step>,
     /// How many older steps there are.
     pub earlier: u64,
-    /// What the person was told at the end.
+    /// The final summary for the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Files that it made or changed, for the person to open.
+    /// Files that it created or changed, for the person to open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<FilePath>,
 }
 
-/// Something allowed for more than once.
+/// A grant, for one run or for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrantLine {
     pub grant: GrantId,
     pub tool: String,
     pub pattern: String,
-    /// The one run in which it holds.
+    /// The run in which it is valid; absent for all runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
 }
 
-/// All of them.
+/// All grants.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrantList {
@@ -290,15 +297,15 @@ pub struct ModelLine {
     /// Its name in the catalog.
     pub name: String,
     pub provider: String,
-    /// Whether it could answer now: there is a key for it, or it runs here.
+    /// Whether it can be used now: there is a key for it, or it runs on this machine.
     pub usable: bool,
-    /// Why not, and what to do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub obstacle: Option<String>,
+    /// Why it cannot be used, and what to do.
+    #[serde(rename = "obstacle", default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Why not, without what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Millionths of a dollar for a million tokens, if known.
+    /// Millionths of a dollar per million tokens, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_price: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -306,45 +313,46 @@ pub struct ModelLine {
     pub context: u64,
 }
 
-/// Which model a role gets.
+/// The model of a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoleLine {
     pub role: String,
-    /// What is wanted: by the person's settings, or by the catalog.
+    /// The model that the settings or the catalog name.
     pub model: String,
-    /// What it would get now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gets: Option<String>,
+    /// The model that would be used now.
+    #[serde(rename = "gets", default, skip_serializing_if = "Option::is_none")]
+    pub effective: Option<String>,
 }
 
-/// How the model that runs on this machine stands.
+/// The state of the local model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LocalModelLine {
     pub name: String,
-    /// Bytes of its weights, and how many of them are here.
+    /// Bytes of its weights, and how many of them are downloaded.
     pub bytes: u64,
-    pub here: u64,
-    /// Whether they are being fetched.
+    #[serde(rename = "here")]
+    pub downloaded: u64,
+    /// Whether a download is running.
     pub fetching: bool,
-    /// Whether the person does not want them; then nobody is asked about it again.
+    /// Whether the person declined the download, so that it is not offered again.
     #[serde(default)]
     pub declined: bool,
-    /// Whether it can answer: all weights are here and whole.
+    /// Whether it can be used: all weights are downloaded and verified.
     pub ready: bool,
-    /// Why it cannot be used, if that is so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub obstacle: Option<String>,
+    /// Why it cannot be used.
+    #[serde(rename = "obstacle", default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Why it cannot run, although nothing has to be downloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Tokens in a hundred seconds, as measured on this machine: read, and written.
+    /// Tokens per hundred seconds, as measured on this machine: read and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<(u64, u64)>,
 }
 
-/// What there is to choose from.
+/// Models, roles and budgets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelList {
@@ -352,22 +360,23 @@ pub struct ModelList {
     pub roles: Vec<RoleLine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalModelLine>,
-    /// What a run may take where nobody says otherwise.
+    /// The default budget of a run.
     pub budget: Budget,
-    /// What all runs of a day may take together.
+    /// The budget of all runs of a day.
     pub daily: Budget,
-    /// What they took today.
+    /// What the runs of today have used.
     pub today: RunCost,
 }
 
-/// What came of trying a model.
+/// The result of a test of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ModelTried {
+pub struct ModelTestResult {
     pub model: String,
     pub ok: bool,
-    /// What it said, or why it did not.
-    pub words: String,
+    /// Its reply, or the error.
+    #[serde(rename = "words")]
+    pub text: String,
     pub millis: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micros: Option<u64>,

@@ -1,8 +1,8 @@
-//! What agents are given beside models and tools, as the machine's owner named it in `choir.toml`.
+//! Services for agents besides models and tools, as configured in `choir.toml`.
 
 use serde::{Deserialize, Serialize};
 
-/// Every service that is set up.
+/// The configured services.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServiceList {
@@ -12,34 +12,34 @@ pub struct ServiceList {
     pub telemetry: Option<TelemetryLine>,
 }
 
-/// Who searches the web.
+/// The web search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchLine {
     pub provider: String,
     pub address: String,
-    /// The name of the key in the vault that it needs, if it needs one.
+    /// The name of its key in the vault, if it needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// Where spans of agents go.
+/// Where spans of agents are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TelemetryLine {
     pub address: String,
-    /// Whether what models and tools said goes there, too.
+    /// Whether the spans include the texts of models and tools.
     pub contents: bool,
 }
 
-/// What came of a search.
+/// The result of a test search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SearchTried {
+pub struct SearchTestResult {
     pub ok: bool,
     pub results: u64,
-    /// Why there are none, where it did not answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    /// Why the search failed.
+    #[serde(rename = "trouble", default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     pub millis: u64,
 }

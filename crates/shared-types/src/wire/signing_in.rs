@@ -1,11 +1,11 @@
-//! Signing in: passkey ceremonies, recovery codes, and invitations of further people.
+//! Signing in: passkey ceremonies, recovery codes, and invitations.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Timestamp;
 
-/// A ceremony that was begun, in words for the browser.
+/// A ceremony that was begun, with the options for the browser.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CeremonyStart {
@@ -13,7 +13,7 @@ pub struct CeremonyStart {
     pub options: Value,
 }
 
-/// The second half of a ceremony, with what the authenticator said.
+/// The second half of a ceremony, with the response of the authenticator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -37,12 +37,12 @@ pub struct NewPasskey {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Recover {
+pub struct RecoveryLogin {
     pub user: String,
     pub code: String,
 }
 
-/// New recovery codes, which are shown this once.
+/// New recovery codes. They are shown only once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecoveryCodes {
@@ -53,12 +53,12 @@ pub struct RecoveryCodes {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Invite {
+pub struct InvitationRequest {
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 100)))]
     pub name: String,
 }
 
-/// An invitation that nobody has accepted yet.
+/// An open invitation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Invitation {
@@ -71,7 +71,7 @@ pub struct Invitation {
 /// An invitation that was just made, with the link for the invited person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Invited {
+pub struct CreatedInvitation {
     pub link: String,
     pub invitation: Invitation,
 }

@@ -1,4 +1,4 @@
-//! What goes over the one WebSocket of a tab, as text.
+//! Text messages over the WebSocket of a tab.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,37 +7,39 @@ use serde_json::value::RawValue;
 use super::desktop::DesktopState;
 use crate::{OpId, RunId, Seq, Source, TaskId, TerminalId};
 
-/// What the server says over the WebSocket, as text. Terminal output comes in binary frames: see `TerminalFrame`.
+/// A text message from the server. Terminal output comes in binary frames: see `TerminalFrame`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FromServer<E = Box<RawValue>> {
-    /// Where the client starts, or starts again because it was too far behind.
+    /// The state to start from: first, or again because the client was too far behind.
     State { state: Box<DesktopState> },
     /// The next event, exactly as the log has it.
     Event {
         #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
         event: E,
     },
-    /// Everything up to here was sent.
-    Through { seq: Seq },
-    /// Lists, search and the disk are up to date with the log as of here.
+    /// All events up to here were sent.
+    #[serde(rename = "through")]
+    CaughtUp { seq: Seq },
+    /// Lists, search and the disk include all events up to here.
     Projected { seq: Seq },
-    /// Output of a terminal begins or goes on from `offset`: bytes since it was started. What comes before `written` was
-    /// there already, so questions in it to the screen have been answered.
+    /// Output of a terminal follows from `offset`, in bytes since its start. Output before `written` was sent before,
+    /// so the client must not answer terminal queries in it.
     Attached { terminal: TerminalId, offset: u64, written: u64 },
-    /// A terminal ended by itself, or was closed.
+    /// A terminal ended or was closed.
     TerminalEnded { terminal: TerminalId, code: Option<i32> },
-    /// An agent says something just now. It is shown and forgotten: the whole reply comes as an event. With no words,
-    /// what it said so far is void.
-    Said { run: RunId, task: TaskId, text: String },
+    /// Text that an agent's model streams. For display only: the complete reply arrives as an event. An empty text
+    /// discards the text so far.
+    #[serde(rename = "said")]
+    Speech { run: RunId, task: TaskId, text: String },
     /// Something the person should know.
     Notice { text: String },
-    /// What the client sent could not be understood; the connection goes on.
+    /// A message of the client was not understood. The connection stays open.
     Refused { detail: String },
 }
 
-/// What a tab reads of an event. The log has more; see [`StoredEvent`](crate::StoredEvent).
+/// The fields of an event that a tab reads. The log has more; see [`StoredEvent`](crate::StoredEvent).
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SentEvent {
     pub seq: Seq,
@@ -56,17 +58,17 @@ fn first_version() -> u16 {
     1
 }
 
-/// What a client says over the WebSocket, as text. Terminal input goes in binary frames.
+/// A text message from the client. Terminal input is sent in binary frames.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FromClient {
-    /// Sends the output of a terminal from a place on; what is no longer kept is left out.
+    /// Requests terminal output from an offset; output that is no longer buffered is skipped.
     Attach {
         terminal: TerminalId,
         offset: u64,
     },
-    /// The same for a command that runs; from then on it is spoken of as the terminal with the bytes of its id.
+    /// The same for a running command; afterwards its terminal id has the bytes of the operation's id.
     AttachCommand {
         op: OpId,
         offset: u64,
@@ -79,8 +81,9 @@ pub enum FromClient {
         columns: u16,
         rows: u16,
     },
-    /// So many bytes of output have been shown; the server sends only a window's worth ahead of this.
-    Shown {
+    /// The tab has shown this many more bytes of output. The server sends only a window's worth ahead of this.
+    #[serde(rename = "shown")]
+    Acknowledged {
         terminal: TerminalId,
         bytes: u64,
     },
@@ -96,12 +99,12 @@ mod tests {
         let event: Box<RawValue> = RawValue::from_string(r#"{"seq": 1}"#.into()).unwrap();
         for message in [
             FromServer::Event { event },
-            FromServer::Through { seq: Seq(3) },
+            FromServer::CaughtUp { seq: Seq(3) },
             FromServer::Projected { seq: Seq(4) },
             FromServer::Attached { terminal, offset: 5, written: 9 },
             FromServer::TerminalEnded { terminal, code: None },
             FromServer::TerminalEnded { terminal, code: Some(-1) },
-            FromServer::Said {
+            FromServer::Speech {
                 run: RunId::from_bytes([2; 16]),
                 task: TaskId::from_bytes([3; 16]),
                 text: "hm".into(),

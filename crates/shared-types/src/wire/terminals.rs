@@ -1,10 +1,10 @@
-//! Terminals, and the binary frames that carry what they write and what is typed.
+//! Terminals, and the binary frames that carry their output and input.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{TerminalId, Timestamp};
 
-/// What a terminal's shell is.
+/// Where the shell of a terminal runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -12,11 +12,11 @@ pub enum TerminalKind {
     /// In a cell, with the workspace and nothing else.
     #[default]
     Cell,
-    /// Plain, with the owner's power over the machine.
+    /// A plain shell, with the owner's access to the machine.
     Shell,
 }
 
-/// A terminal that runs.
+/// A running terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Terminal {
@@ -40,7 +40,7 @@ pub struct NewTerminal {
     pub rows: u16,
 }
 
-/// A binary frame: sixteen bytes that name the terminal, then what it wrote or what was typed.
+/// A binary frame: the sixteen bytes of the terminal's id, then output or input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalFrame<'a> {
     pub terminal: TerminalId,

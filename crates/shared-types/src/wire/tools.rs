@@ -1,16 +1,16 @@
-//! Tools that others run: MCP servers, how they stand, and what they have.
+//! MCP servers: their state and their tools.
 
 use serde::{Deserialize, Serialize};
 
-/// How a server stands.
+/// The state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum ToolServerState {
-    /// Nobody needs it now; it is started when somebody does.
+pub enum McpServerState {
+    /// Not running; started on demand.
     Idle,
     Up,
-    /// It did not answer when it was last needed.
+    /// It did not answer the last time.
     Down,
 }
 
@@ -18,46 +18,47 @@ pub enum ToolServerState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum ToolServerKind {
+pub enum McpServerKind {
     /// A program in a cell of its own.
     Program,
-    /// A server that runs elsewhere.
+    /// A remote server.
     Address,
 }
 
 /// An MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ToolServerLine {
+pub struct McpServerLine {
     pub name: String,
-    pub kind: ToolServerKind,
-    /// The program that is started, or the address.
-    pub way: String,
-    pub state: ToolServerState,
-    /// What went wrong last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
-    /// Names of the keys in the vault that it is given.
+    pub kind: McpServerKind,
+    /// The program to start, or the address.
+    #[serde(rename = "way")]
+    pub target: String,
+    pub state: McpServerState,
+    /// The last error.
+    #[serde(rename = "trouble", default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Names of the vault keys that it receives.
     pub keys: Vec<String>,
     /// Roles whose agents are offered its tools.
     pub roles: Vec<String>,
-    /// As far as they are known.
-    pub tools: Vec<ToolLine>,
+    /// The tools that are known so far.
+    pub tools: Vec<McpToolLine>,
 }
 
-/// A tool of a server's.
+/// A tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ToolLine {
-    /// As agents call it.
+pub struct McpToolLine {
+    /// Its name for agents.
     pub name: String,
-    /// As its server calls it.
+    /// Its name on the server.
     pub tool: String,
-    /// By the server, after a mark that says so.
+    /// The server's description, after a mark that says so.
     pub description: String,
     /// The same without the mark.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub own_description: String,
-    /// Whether it changes nothing; any other asks the person first.
+    /// Whether it is read-only; other tools ask the person first.
     pub reads_only: bool,
 }

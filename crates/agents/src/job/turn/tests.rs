@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use kernel::Action;
 use models::chat::Reply;
 use models::{ApiKey, ApiKeys, Catalog, Gateway};
-use shared_types::wire::RunCommand;
+use shared_types::wire::CellCommand;
 use shared_types::{CommandId, ContentHash, ContentRef, Event, FilePath, OpId, RunId, Timestamp};
 
 use super::*;
@@ -72,7 +72,7 @@ impl ComputerPort for FinishedRunPort {
         refused()
     }
 
-    fn exec(&self, _: CommandOrigin, _: RunCommand) -> Answer<'_, Seq> {
+    fn exec(&self, _: CommandOrigin, _: CellCommand) -> Answer<'_, Seq> {
         refused()
     }
 

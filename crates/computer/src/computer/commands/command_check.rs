@@ -1,42 +1,43 @@
-//! The command that a caller wants to run, checked before anything happens.
+//! Checks a command before it is recorded or run.
 
 use std::time::Duration;
 
 use isolation::Limits;
-use shared_types::wire::{RunCommand, RunNetwork};
+use shared_types::wire::{CellCommand, CommandNetwork};
 
 use crate::error::{ComputerError, ErrorCode};
 
-/// The longest line that stands for a command.
-const TITLE: usize = 500;
+/// The longest title of a command, in bytes.
+const MAX_TITLE_CHARS: usize = 500;
 
-/// The longest time that a command may ask for, unless the settings say more.
-const LONGEST: Duration = Duration::from_secs(60 * 60);
+/// The longest time limit that a command may request, unless the settings allow more.
+const MAX_COMMAND_TIME: Duration = Duration::from_secs(60 * 60);
 
-/// Refuses what cannot be run, and says why. A command may ask for less than the settings allow, and never for more.
-pub(super) fn check(command: &RunCommand, allowed: &Limits) -> Result<(), ComputerError> {
+/// Refuses a command that cannot be run, with the reason. A command may request less than the settings allow, never
+/// more.
+pub(super) fn check(command: &CellCommand, allowed: &Limits) -> Result<(), ComputerError> {
     let refuse = |why: &str| Err(ComputerError::new(ErrorCode::BadRequest, why));
     if command.argv.first().is_none_or(|program| program.trim().is_empty()) {
         return refuse("no program is named; for example: choir run -- ls -l");
     }
     if command.argv.iter().any(|word| word.contains('\0')) {
-        return refuse("a word of the command holds a zero byte");
+        return refuse("an argument contains a NUL character");
     }
-    if let RunNetwork::Hosts(hosts) = &command.network {
+    if let CommandNetwork::Hosts(hosts) = &command.network {
         let is_host = |host: &String| {
             !host.is_empty() && host.chars().all(|c| c.is_alphanumeric() || "-._*:[]".contains(c))
         };
         if hosts.is_empty() || !hosts.iter().all(is_host) {
-            return refuse("a host to reach is a name such as example.org or *.example.org");
+            return refuse("a host must be a name such as example.org or *.example.org");
         }
     }
     let limits = &command.limits;
     let zero = [limits.memory, limits.seconds, limits.disk, limits.output, limits.processes.map(u64::from)];
     if zero.contains(&Some(0)) {
-        return refuse("a limit of zero leaves nothing to run with");
+        return refuse("a limit must be greater than zero");
     }
     let megabytes = |bytes: u64| format!("{} MB", bytes >> 20);
-    let longest = allowed.time.max(LONGEST).as_secs();
+    let longest = allowed.time.max(MAX_COMMAND_TIME).as_secs();
     let too_much = [
         (limits.memory > Some(allowed.memory), "memory", megabytes(allowed.memory), "memory_mb"),
         (limits.disk > Some(allowed.disk), "disk", megabytes(allowed.disk), "disk_mb"),
@@ -52,8 +53,8 @@ pub(super) fn check(command: &RunCommand, allowed: &Limits) -> Result<(), Comput
     Ok(())
 }
 
-/// The command as one line that could be typed.
-pub(super) fn title(command: &RunCommand) -> String {
+/// The command as one line, as a person would type it.
+pub(super) fn title(command: &CellCommand) -> String {
     let words: Vec<&str> = match command.argv.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["sh" | "bash" | "/bin/sh" | "/bin/bash", "-c" | "-lc", line] => vec![line],
         ref words => return cut(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
@@ -72,8 +73,8 @@ fn quoted(word: &str) -> String {
 
 fn cut(line: String) -> String {
     let mut line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.len() > TITLE {
-        line.truncate(line.floor_char_boundary(TITLE - '…'.len_utf8()));
+    if line.len() > MAX_TITLE_CHARS {
+        line.truncate(line.floor_char_boundary(MAX_TITLE_CHARS - '…'.len_utf8()));
         line.push('…');
     }
     line
@@ -81,12 +82,12 @@ fn cut(line: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use shared_types::wire::RunLimits;
+    use shared_types::wire::CommandLimits;
 
     use super::*;
 
-    fn of(argv: &[&str]) -> RunCommand {
-        RunCommand { argv: argv.iter().map(ToString::to_string).collect(), ..RunCommand::default() }
+    fn of(argv: &[&str]) -> CellCommand {
+        CellCommand { argv: argv.iter().map(ToString::to_string).collect(), ..CellCommand::default() }
     }
 
     #[test]
@@ -99,12 +100,12 @@ mod tests {
             assert_eq!(title(&of(argv)), expected);
         }
         let long = title(&of(&["echo", &"ä".repeat(1000)]));
-        assert!(long.len() <= TITLE && long.ends_with('…'), "{}", long.len());
+        assert!(long.len() <= MAX_TITLE_CHARS && long.ends_with('…'), "{}", long.len());
     }
 
     #[test]
     fn what_cannot_be_run_is_refused_with_a_reason() {
-        let hosts = |hosts: &[&str]| RunNetwork::Hosts(hosts.iter().map(ToString::to_string).collect());
+        let hosts = |hosts: &[&str]| CommandNetwork::Hosts(hosts.iter().map(ToString::to_string).collect());
         let mut nowhere = of(&["true"]);
         nowhere.network = hosts(&[]);
         let mut bad_host = of(&["true"]);
@@ -121,23 +122,23 @@ mod tests {
     #[test]
     fn a_command_may_ask_for_less_than_the_settings_allow_and_never_for_more() {
         let allowed = Limits::default();
-        let with = |limits: RunLimits| check(&RunCommand { limits, ..of(&["true"]) }, &allowed);
+        let with = |limits: CommandLimits| check(&CellCommand { limits, ..of(&["true"]) }, &allowed);
         for (more, key) in [
-            (RunLimits { memory: Some(1 << 40), ..RunLimits::default() }, "memory_mb"),
-            (RunLimits { processes: Some(4_000_000), ..RunLimits::default() }, "processes"),
-            (RunLimits { disk: Some(1 << 50), ..RunLimits::default() }, "disk_mb"),
-            (RunLimits { seconds: Some(u64::MAX), ..RunLimits::default() }, "seconds"),
-            (RunLimits { output: Some(u64::MAX), ..RunLimits::default() }, "output"),
+            (CommandLimits { memory: Some(1 << 40), ..CommandLimits::default() }, "memory_mb"),
+            (CommandLimits { processes: Some(4_000_000), ..CommandLimits::default() }, "processes"),
+            (CommandLimits { disk: Some(1 << 50), ..CommandLimits::default() }, "disk_mb"),
+            (CommandLimits { seconds: Some(u64::MAX), ..CommandLimits::default() }, "seconds"),
+            (CommandLimits { output: Some(u64::MAX), ..CommandLimits::default() }, "output"),
         ] {
             let refused = with(more.clone()).unwrap_err();
             assert_eq!(refused.code, ErrorCode::BadRequest, "{more:?}");
             assert!(refused.message.contains(key), "{}", refused.message);
         }
-        let less = RunLimits {
+        let less = CommandLimits {
             memory: Some(1 << 20),
             processes: Some(1),
             seconds: Some(1800),
-            ..RunLimits::default()
+            ..CommandLimits::default()
         };
         with(less).unwrap();
     }

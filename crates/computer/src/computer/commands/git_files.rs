@@ -1,13 +1,13 @@
-//! Files that git on the host would execute or obey: hooks, settings, and what points git at another repository.
+//! Files that control git on the host: hooks, settings, and files that point git at another repository.
 //!
 //! A command in a cell may not leave them in the workspace, or the person's next `git status` would run what the
-//! command wrote, with the person's rights. They are taken out of its layer before that is read, so that the version
-//! from before stays, and its result says so. Ordinary settings, as `git init`, `git clone` and `git remote add`
-//! write them, are taken over.
+//! command wrote, with the person's rights. They are removed from the layer before it is read, so that the previous
+//! version stays, and the result has a note. Ordinary settings, as `git init`, `git clone` and `git remote add`
+//! write them, are kept.
 //!
 //! Which settings run programs is listed in git-config(1): `core.fsmonitor`, `core.sshCommand`, `core.pager`,
-//! `core.hooksPath`, `alias.*`, `filter.*`, `diff.*`, `include.path` and many more. New ones come with every version of git,
-//! so this names the harmless ones instead.
+//! `core.hooksPath`, `alias.*`, `filter.*`, `diff.*`, `include.path` and many more. New ones come with every version of
+//! git, so this lists the harmless ones instead.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -17,15 +17,15 @@ use isolation::layer::EntryKind;
 use projector::workspace::Workspace;
 use shared_types::FilePath;
 
-const WHY: &str = "git on this machine would run or obey it";
-/// A larger file of settings is not looked at.
-const LARGEST: u64 = 64 << 10;
+const REASON: &str = "it could make git on this machine run a program";
+/// A larger settings file is treated as harmful.
+const MAX_CONFIG_BYTES: u64 = 64 << 10;
 
-/// What a layer holds, by its path.
+/// The entries of a layer, by path.
 type Entries = Vec<(FilePath, EntryKind)>;
 
-/// Takes such files out of a layer; returns what is left of its entries, and the paths that were taken out.
-pub(super) fn take_out(
+/// Removes such files from a layer. Returns the remaining entries, and a note for each removed path.
+pub(super) fn remove_git_files(
     upper: &Path,
     lower: &Workspace,
     layer: &Workspace,
@@ -37,13 +37,13 @@ pub(super) fn take_out(
     let mut notes = Vec::new();
     let mut dangerous = BTreeSet::new();
     for (path, kind) in &entries {
-        let harmless = match role(path, *kind, &exists) {
-            Role::None => true,
-            Role::Settings => {
+        let harmless = match git_file_kind(path, *kind, &exists) {
+            GitFileKind::None => true,
+            GitFileKind::Settings => {
                 isolation::layer::make_readable(&upper.join(path.as_str()));
                 read(layer, path).is_some_and(|text| is_harmless(&text))
             }
-            Role::Obeyed => false,
+            GitFileKind::ControlsGit => false,
         };
         if !harmless {
             dangerous.insert(path.clone());
@@ -53,47 +53,47 @@ pub(super) fn take_out(
         let unchanged = read(layer, path).is_some_and(|text| read(lower, path).as_ref() == Some(&text));
         std::fs::remove_file(upper.join(path.as_str()))?;
         if !unchanged {
-            notes.push(format!("{path} was left out: {WHY}"));
+            notes.push(format!("{path} was left out: {REASON}"));
         }
     }
     let kept = entries.into_iter().filter(|(path, _)| !dangerous.contains(path)).collect();
     Ok((kept, notes))
 }
 
-/// What a path is to git.
+/// What git uses a path for.
 #[derive(Debug, PartialEq, Eq)]
-enum Role {
+enum GitFileKind {
     None,
-    /// Its settings, which may be harmless.
+    /// Settings, which may be harmless.
     Settings,
-    Obeyed,
+    ControlsGit,
 }
 
-fn role(path: &FilePath, kind: EntryKind, exists: &dyn Fn(&FilePath) -> bool) -> Role {
+fn git_file_kind(path: &FilePath, kind: EntryKind, exists: &dyn Fn(&FilePath) -> bool) -> GitFileKind {
     let is_file = match kind {
         EntryKind::File => true,
         EntryKind::Symlink => false,
         EntryKind::Folder | EntryKind::OpaqueFolder | EntryKind::Whiteout | EntryKind::Special => {
-            return Role::None;
+            return GitFileKind::None;
         }
     };
     let parts: Vec<&str> = path.as_str().split('/').collect();
-    // On a disk that does not tell cases apart, git finds `.GIT` as well.
+    // On a case-insensitive disk git finds `.GIT` as well.
     let inside = parts.iter().position(|part| part.eq_ignore_ascii_case(".git"));
-    let Some(inside) = inside else { return role_in_bare(&parts, is_file, exists) };
+    let Some(inside) = inside else { return kind_in_bare_repository(&parts, is_file, exists) };
     match &parts[inside + 1..] {
-        // A file or link in place of the repository says where it really is.
-        [] => Role::Obeyed,
-        // Git makes no links in a repository, and one could stand for any of the below.
-        _ if !is_file => Role::Obeyed,
-        ["refs" | "objects" | "logs", ..] => Role::None,
-        ["config"] => Role::Settings,
-        rest => role_of_names(rest),
+        // A file or link in place of the repository points to another repository.
+        [] => GitFileKind::ControlsGit,
+        // Git makes no links in a repository, and a link could stand for any of the files below.
+        _ if !is_file => GitFileKind::ControlsGit,
+        ["refs" | "objects" | "logs", ..] => GitFileKind::None,
+        ["config"] => GitFileKind::Settings,
+        rest => kind_of_names(rest),
     }
 }
 
-/// A folder that is itself a repository, without one around it.
-fn role_in_bare(parts: &[&str], is_file: bool, exists: &dyn Fn(&FilePath) -> bool) -> Role {
+/// The kind of a path in a bare repository.
+fn kind_in_bare_repository(parts: &[&str], is_file: bool, exists: &dyn Fn(&FilePath) -> bool) -> GitFileKind {
     let beside = |depth: usize, name: &str| {
         let folder = parts[..parts.len() - depth].join("/");
         let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
@@ -103,32 +103,32 @@ fn role_in_bare(parts: &[&str], is_file: bool, exists: &dyn Fn(&FilePath) -> boo
     match parts {
         [.., "config"] if is_repository(1) => {
             if is_file {
-                Role::Settings
+                GitFileKind::Settings
             } else {
-                Role::Obeyed
+                GitFileKind::ControlsGit
             }
         }
-        [.., "hooks" | "commondir" | "config.worktree"] if is_repository(1) => Role::Obeyed,
-        [.., "hooks", name] if !name.ends_with(".sample") && is_repository(2) => Role::Obeyed,
-        _ => Role::None,
+        [.., "hooks" | "commondir" | "config.worktree"] if is_repository(1) => GitFileKind::ControlsGit,
+        [.., "hooks", name] if !name.ends_with(".sample") && is_repository(2) => GitFileKind::ControlsGit,
+        _ => GitFileKind::None,
     }
 }
 
-/// Repositories of submodules and work trees lie inside, under any name.
-fn role_of_names(rest: &[&str]) -> Role {
+/// Repositories of submodules and work trees are inside, under any name.
+fn kind_of_names(rest: &[&str]) -> GitFileKind {
     let is_hook = |pair: &[&str]| pair[0] == "hooks" && !pair[1].ends_with(".sample");
     match rest {
-        [.., "hooks" | "commondir" | "config.worktree" | "gitdir"] => Role::Obeyed,
-        [.., "config"] => Role::Settings,
-        rest if rest.windows(2).any(is_hook) => Role::Obeyed,
-        _ => Role::None,
+        [.., "hooks" | "commondir" | "config.worktree" | "gitdir"] => GitFileKind::ControlsGit,
+        [.., "config"] => GitFileKind::Settings,
+        rest if rest.windows(2).any(is_hook) => GitFileKind::ControlsGit,
+        _ => GitFileKind::None,
     }
 }
 
 fn read(workspace: &Workspace, path: &FilePath) -> Option<String> {
     let mut text = String::new();
-    let read = workspace.open_file(path).ok()?.take(LARGEST + 1).read_to_string(&mut text).ok()?;
-    (read as u64 <= LARGEST).then_some(text)
+    let read = workspace.open_file(path).ok()?.take(MAX_CONFIG_BYTES + 1).read_to_string(&mut text).ok()?;
+    (read as u64 <= MAX_CONFIG_BYTES).then_some(text)
 }
 
 /// True if every line is plain and names a setting that only describes the repository. A line that could be read in
@@ -195,39 +195,39 @@ fn is_known(section: &str, name: &str, value: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn role_of(path: &str, kind: EntryKind) -> Role {
+    fn kind_of(path: &str, kind: EntryKind) -> GitFileKind {
         let bare = ["bare/HEAD", "bare/objects", "bare/refs"].map(|path| FilePath::parse(path).unwrap());
-        role(&FilePath::parse(path).unwrap(), kind, &|path| bare.contains(path))
+        git_file_kind(&FilePath::parse(path).unwrap(), kind, &|path| bare.contains(path))
     }
 
     #[test]
     fn what_git_executes_or_obeys_is_told_from_what_it_only_keeps() {
         for (path, expected) in [
-            (".git/config", Role::Settings),
-            ("vendor/x/.git/config", Role::Settings),
-            (".git/modules/a/b/config", Role::Settings),
-            ("bare/config", Role::Settings),
-            (".git", Role::Obeyed),
-            ("x/.git", Role::Obeyed),
-            (".GIT/hooks/post-checkout", Role::Obeyed),
-            (".git/hooks/pre-commit", Role::Obeyed),
-            (".git/modules/a/hooks/pre-commit", Role::Obeyed),
-            (".git/commondir", Role::Obeyed),
-            (".git/config.worktree", Role::Obeyed),
-            ("bare/hooks/update", Role::Obeyed),
-            (".git/hooks/pre-commit.sample", Role::None),
-            (".git/HEAD", Role::None),
-            (".git/index", Role::None),
-            (".git/objects/ab/cdef", Role::None),
-            (".git/refs/heads/hooks/better", Role::None),
-            (".gitignore", Role::None),
-            ("src/hooks/use_state.rs", Role::None),
-            ("app/config", Role::None),
+            (".git/config", GitFileKind::Settings),
+            ("vendor/x/.git/config", GitFileKind::Settings),
+            (".git/modules/a/b/config", GitFileKind::Settings),
+            ("bare/config", GitFileKind::Settings),
+            (".git", GitFileKind::ControlsGit),
+            ("x/.git", GitFileKind::ControlsGit),
+            (".GIT/hooks/post-checkout", GitFileKind::ControlsGit),
+            (".git/hooks/pre-commit", GitFileKind::ControlsGit),
+            (".git/modules/a/hooks/pre-commit", GitFileKind::ControlsGit),
+            (".git/commondir", GitFileKind::ControlsGit),
+            (".git/config.worktree", GitFileKind::ControlsGit),
+            ("bare/hooks/update", GitFileKind::ControlsGit),
+            (".git/hooks/pre-commit.sample", GitFileKind::None),
+            (".git/HEAD", GitFileKind::None),
+            (".git/index", GitFileKind::None),
+            (".git/objects/ab/cdef", GitFileKind::None),
+            (".git/refs/heads/hooks/better", GitFileKind::None),
+            (".gitignore", GitFileKind::None),
+            ("src/hooks/use_state.rs", GitFileKind::None),
+            ("app/config", GitFileKind::None),
         ] {
-            assert_eq!(role_of(path, EntryKind::File), expected, "{path}");
+            assert_eq!(kind_of(path, EntryKind::File), expected, "{path}");
         }
         for link in [".git", ".git/hooks", ".git/config", ".git/refs"] {
-            assert_eq!(role_of(link, EntryKind::Symlink), Role::Obeyed, "{link}");
+            assert_eq!(kind_of(link, EntryKind::Symlink), GitFileKind::ControlsGit, "{link}");
         }
     }
 

@@ -1,8 +1,8 @@
-//! What a command did to the workspace, read from its layer: edits for the log, ignored files that only change place,
-//! and what can be neither, with the reason. The cost is that of what changed.
+//! The changes of a command, read from its layer: edits for the log, ignored files that are only moved, and notes about
+//! what can be neither. The cost depends on the number of changes, not on the size of the workspace.
 //!
-//! Everything in a layer was written by an untrusted command. It is reached part by part without following links, as
-//! the workspace is, and what the log cannot hold is left out and said.
+//! Everything in a layer was written by an untrusted command. It is opened without following links, as
+//! the workspace is. What the log cannot store is left out, with a note.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -20,32 +20,32 @@ use shared_types::payload::file::FileNode;
 use shared_types::{ContentHash, Event, FilePath, OpId};
 
 use super::git_files;
-use super::ignored::Step;
-use super::{Began, Computer};
+use super::ignored::IgnoredFileMove;
+use super::{CommandStart, Computer};
 use crate::error::{ComputerError, ErrorCode};
 use crate::paths::STATE;
 
-/// Small contents are handed to the log whenever this much has gathered.
+/// Small contents are stored in the log in batches of this many bytes.
 const FLUSH_AT: usize = 8 << 20;
 
-/// What a layer comes to.
+/// The changes of a layer.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct LayerChanges {
     pub(super) edits: Vec<OutsideEdit>,
-    pub(super) ignored: Vec<Step>,
+    pub(super) ignored: Vec<IgnoredFileMove>,
     pub(super) notes: Vec<Box<str>>,
     pub(super) contents: Vec<(ContentHash, Vec<u8>)>,
 }
 
-/// How the log stood when the command started: as it stands now, but for what changed since.
-struct Base {
+/// The files in the log when the command started: the current view with all later changes reverted.
+struct LogAtStart {
     now: BTreeMap<FilePath, FileNode>,
     since: BTreeMap<FilePath, Option<FileNode>>,
-    /// Folders that hold something.
+    /// Folders that are not empty.
     held: BTreeSet<FilePath>,
 }
 
-impl Base {
+impl LogAtStart {
     fn get(&self, path: &FilePath) -> Option<&FileNode> {
         match self.since.get(path) {
             Some(before) => before.as_ref(),
@@ -65,7 +65,7 @@ impl Base {
         today.chain(before)
     }
 
-    /// True if the log holds something at or below a path, or held it when the command started.
+    /// True if the log has something at or below a path, or had it when the command started.
     fn holds(&self, path: &FilePath) -> bool {
         let mut now =
             self.now.range(path.clone()..).take_while(|(p, _)| p.as_str().starts_with(path.as_str()));
@@ -83,10 +83,10 @@ fn is_below(path: &FilePath, folder: &FilePath) -> bool {
 pub(super) fn read(
     computer: &Computer,
     call: OpId,
-    began: Began,
+    start: CommandStart,
     captured: Option<OpId>,
     upper: &Path,
-) -> Result<Changes, ComputerError> {
+) -> Result<LayerChanges, ComputerError> {
     let failed = |e: io::Error| {
         ComputerError::new(ErrorCode::Failed, format!("the command's layer cannot be read: {e}"))
     };
@@ -94,9 +94,10 @@ pub(super) fn read(
     let mut notes = BTreeSet::new();
     layer::walk(upper, &mut |entry: &Entry| {
         if entry.path == Path::new(STATE) {
-            // The mark that hides the computer's own folder, or the command's attempt at one.
+            // The whiteout that hides the computer's own folder, or a folder of that name that the command made.
             if entry.kind != EntryKind::Whiteout {
-                notes.insert(format!("{STATE} is a reserved name; the command's own was left out"));
+                notes
+                    .insert(format!("{STATE} is a reserved name; what the command wrote there was left out"));
             }
             return Visit::Skip;
         }
@@ -113,17 +114,17 @@ pub(super) fn read(
     })
     .map_err(failed)?;
     entries.sort_by(|a, b| a.0.cmp(&b.0));
-    let scratch = computer.place.state.join("tmp");
+    let scratch = computer.paths.state.join("tmp");
     let opened = |root: &Path| {
         Workspace::open(root, &scratch)
             .map_err(|e| ComputerError::new(ErrorCode::Failed, format!("{}: {e}", root.display())))
     };
-    let (lower, layer) = (opened(&computer.place.workspace)?, opened(upper)?);
-    let (entries, left_out) = git_files::take_out(upper, &lower, &layer, entries).map_err(failed)?;
+    let (lower, layer) = (opened(&computer.paths.workspace)?, opened(upper)?);
+    let (entries, left_out) = git_files::remove_git_files(upper, &lower, &layer, entries).map_err(failed)?;
     notes.extend(left_out);
-    let base = base(computer, call, began, captured, &lower, &entries)?;
+    let base = base(computer, call, start, captured, &lower, &entries)?;
     let rules = IgnoreRules::new(&lower);
-    let mut reader = Reader {
+    let mut reader = LayerReader {
         log: &**computer.log(),
         lower: &lower,
         layer: &layer,
@@ -131,11 +132,11 @@ pub(super) fn read(
         base: &base,
         upper,
         edits: BTreeMap::new(),
-        changes: Changes::default(),
+        changes: LayerChanges::default(),
         gathered: 0,
     };
-    reader.all(&entries)?;
-    let Reader { edits, mut changes, .. } = reader;
+    reader.read_all(&entries)?;
+    let LayerReader { edits, mut changes, .. } = reader;
     changes.edits = edits
         .into_iter()
         .map(|(path, now)| OutsideEdit { base: base.get(&path).cloned(), path, now })
@@ -145,18 +146,18 @@ pub(super) fn read(
     Ok(changes)
 }
 
-/// The log's nodes at and below everything that the layer speaks of, as of the start of the command.
+/// The log's nodes at and below every path of the layer, as of the start of the command.
 ///
-/// An outside edit that was recorded only now (`captured`) was there before the command if the disk says so; then the
-/// command saw it, and it is no change beside the command's.
+/// An outside edit that was captured after the command (`captured`) counts as made before it if its timestamp on disk
+/// says so: the command saw it, so the two do not conflict.
 fn base(
     computer: &Computer,
     call: OpId,
-    began: Began,
+    start: CommandStart,
     captured: Option<OpId>,
     lower: &Workspace,
     entries: &[(FilePath, EntryKind)],
-) -> Result<Base, ComputerError> {
+) -> Result<LogAtStart, ComputerError> {
     let whole: BTreeSet<FilePath> = entries
         .iter()
         .filter(|(_, kind)| matches!(kind, EntryKind::Whiteout | EntryKind::OpaqueFolder))
@@ -174,7 +175,7 @@ fn base(
                 held.insert(path);
             }
         }
-        // What went away with a folder is found in one pass, however many folders went.
+        // Files below deleted folders are found in one pass, for any number of folders.
         if whole.iter().any(|path| held.contains(path)) {
             let gone =
                 view.files.iter().filter(|(path, _)| path.ancestors().any(|above| whole.contains(&above)));
@@ -184,7 +185,7 @@ fn base(
     })?;
     let mut events: Vec<Event> = Vec::new();
     let mut failure = None;
-    computer.log().scan(began.seq.next(), &mut |stored| {
+    computer.log().scan(start.seq.next(), &mut |stored| {
         if stored.seq > seq {
             return ControlFlow::Break(());
         }
@@ -205,32 +206,32 @@ fn base(
         file_effects(&others).into_iter().map(|effect| (effect.path, effect.before)).collect();
     let was_there = |path: &FilePath| {
         let seen = lower.observe(path).ok().flatten();
-        seen.is_none_or(|seen| seen.stat.ctime_ns / 1_000_000 < began.at.millis())
+        seen.is_none_or(|seen| seen.stat.ctime_ns / 1_000_000 < start.at.millis())
     };
     for effect in file_effects(&late) {
         if !was_there(&effect.path) {
             since.entry(effect.path).or_insert(effect.before);
         }
     }
-    Ok(Base { now, since, held })
+    Ok(LogAtStart { now, since, held })
 }
 
-struct Reader<'a> {
+struct LayerReader<'a> {
     log: &'a dyn EventLog,
     lower: &'a Workspace,
     layer: &'a Workspace,
     rules: &'a IgnoreRules<'a>,
-    base: &'a Base,
+    base: &'a LogAtStart,
     upper: &'a Path,
-    /// What stands at a path after the command.
+    /// The node at each path after the command.
     edits: BTreeMap<FilePath, Option<FileNode>>,
-    changes: Changes,
+    changes: LayerChanges,
     gathered: usize,
 }
 
-impl Reader<'_> {
-    fn all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), ComputerError> {
-        // Folders whose inside was dealt with as a whole.
+impl LayerReader<'_> {
+    fn read_all(&mut self, entries: &[(FilePath, EntryKind)]) -> Result<(), ComputerError> {
+        // A folder that was handled with everything below it.
         let mut dealt: Option<FilePath> = None;
         for (path, kind) in entries {
             if dealt.as_ref().is_some_and(|folder| is_below(path, folder)) {
@@ -238,19 +239,19 @@ impl Reader<'_> {
             }
             let is_dir = matches!(kind, EntryKind::Folder | EntryKind::OpaqueFolder);
             if *kind != EntryKind::Whiteout && self.rules.is_ignored(path, is_dir) && !self.base.holds(path) {
-                if self.ignored(path, *kind) {
+                if self.read_ignored(path, *kind) {
                     dealt = Some(path.clone());
                 }
                 continue;
             }
             match kind {
-                EntryKind::Whiteout => self.gone(path),
-                EntryKind::File => self.file(path)?,
-                EntryKind::Symlink => self.link(path),
-                EntryKind::Folder => self.folder(path),
+                EntryKind::Whiteout => self.read_deletion(path),
+                EntryKind::File => self.read_file(path)?,
+                EntryKind::Symlink => self.read_link(path),
+                EntryKind::Folder => self.read_folder(path),
                 EntryKind::OpaqueFolder => {
-                    self.gone(path);
-                    self.folder(path);
+                    self.read_deletion(path);
+                    self.read_folder(path);
                 }
                 EntryKind::Special => self.leave_out(path, "it is a socket, a fifo or a device"),
             }
@@ -262,51 +263,51 @@ impl Reader<'_> {
         self.changes.notes.push(format!("{path} was left out: {why}").into());
     }
 
-    /// Everything that stood here is gone: from the log by edits, from the disk, where it is ignored, into the trash.
-    fn gone(&mut self, path: &FilePath) {
+    /// The command deleted this path: files of the log become edits, ignored files go to the trash.
+    fn read_deletion(&mut self, path: &FilePath) {
         let known: Vec<FilePath> = self.base.within(path).map(|(path, _)| path.clone()).collect();
         for path in known {
             self.edits.insert(path, None);
         }
-        self.trash(path, path);
+        self.trash_ignored_below(path, path);
     }
 
-    /// Finds what the log does not hold at and below a path.
-    fn trash(&mut self, path: &FilePath, gone: &FilePath) {
+    /// Finds ignored files at and below a path, which the log does not have.
+    fn trash_ignored_below(&mut self, path: &FilePath, gone: &FilePath) {
         let Ok(Some(seen)) = self.lower.observe(path) else { return };
         let is_folder = seen.kind == ObservedKind::Folder;
-        // A path that is neither in the log nor ignored is an outside edit that is not recorded yet.
+        // A path that is neither in the log nor ignored is an outside edit that is not captured yet.
         if !self.base.holds(path) && self.rules.is_ignored(path, is_folder) {
-            self.changes.ignored.push(Step::Trash { path: path.clone(), gone: gone.clone() });
+            self.changes.ignored.push(IgnoredFileMove::Trash { path: path.clone(), gone: gone.clone() });
             return;
         }
         if is_folder {
             let names = self.lower.names(path).unwrap_or_default();
             for below in names.iter().filter_map(|name| path.join(name).ok()) {
-                self.trash(&below, gone);
+                self.trash_ignored_below(&below, gone);
             }
         }
     }
 
-    /// Something ignored: it goes to its place without an event. True if a folder was taken as a whole.
-    fn ignored(&mut self, path: &FilePath, kind: EntryKind) -> bool {
+    /// An ignored path: it is moved into the workspace without an event. True if this includes everything below it.
+    fn read_ignored(&mut self, path: &FilePath, kind: EntryKind) -> bool {
         let below = self.lower.observe(path).ok().flatten();
         match (kind, below) {
             (EntryKind::Special, _) => false,
-            // What the folder below holds shows through, so only what is in it is placed.
+            // The lower folder shows through a merged folder, so only the folder's own entries are moved.
             (EntryKind::Folder, Some(Observed { kind: ObservedKind::Folder, .. })) => false,
             (EntryKind::Folder | EntryKind::OpaqueFolder, _) => {
-                self.changes.ignored.push(Step::Place { path: path.clone() });
+                self.changes.ignored.push(IgnoredFileMove::IntoWorkspace { path: path.clone() });
                 true
             }
             (EntryKind::File | EntryKind::Symlink | EntryKind::Whiteout, _) => {
-                self.changes.ignored.push(Step::Place { path: path.clone() });
+                self.changes.ignored.push(IgnoredFileMove::IntoWorkspace { path: path.clone() });
                 false
             }
         }
     }
 
-    fn file(&mut self, path: &FilePath) -> Result<(), ComputerError> {
+    fn read_file(&mut self, path: &FilePath) -> Result<(), ComputerError> {
         let seen = self.layer.observe(path).ok().flatten();
         layer::make_readable(&self.upper.join(path.as_str()));
         let hashed = projector::workspace::hash_file(self.layer, path).ok();
@@ -336,7 +337,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn link(&mut self, path: &FilePath) {
+    fn read_link(&mut self, path: &FilePath) {
         match self.layer.observe(path) {
             Ok(Some(Observed { kind: ObservedKind::Symlink { target }, .. }))
                 if link_stays_inside(path, &target) =>
@@ -348,8 +349,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A folder counts by itself only while it is empty; and where a file stood, that is gone.
-    fn folder(&mut self, path: &FilePath) {
+    /// The log has folders only while they are empty. A file that was at this path is deleted.
+    fn read_folder(&mut self, path: &FilePath) {
         if self.base.get(path).is_some_and(|node| *node != FileNode::Folder) {
             self.edits.insert(path.clone(), None);
         }
@@ -358,7 +359,7 @@ impl Reader<'_> {
         }
     }
 
-    /// True if nothing is in the folder as the command left it.
+    /// True if the folder is empty after the command.
     fn is_empty(&self, path: &FilePath) -> bool {
         let own = layer::folder_names(&self.upper.join(path.as_str())).unwrap_or_default();
         if own.kept > 0 {

@@ -1,4 +1,4 @@
-//! What is kept of a command's output: its beginning and its end, with a line between them that says what is missing.
+//! The stored output of a command: its beginning and its end, with a line between them that says how much is missing.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ const HEAD: usize = 256 << 10;
 const TAIL: usize = 768 << 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct TruncatedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
 }
 
-impl Kept {
+impl TruncatedOutput {
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let (first, rest) = bytes.split_at(bytes.len().min(HEAD - self.head.len()));
         self.head.extend_from_slice(first);
@@ -38,12 +38,12 @@ mod tests {
 
     #[test]
     fn short_output_is_kept_as_it_is_and_long_output_at_both_ends() {
-        let mut kept = Kept::default();
+        let mut kept = TruncatedOutput::default();
         kept.add(b"one ");
         kept.add(b"two");
         assert_eq!(kept.into_bytes(), b"one two");
 
-        let mut kept = Kept::default();
+        let mut kept = TruncatedOutput::default();
         kept.add(b"first");
         for _ in 0..20 {
             kept.add(&[b'x'; 100_000]);

@@ -1,4 +1,4 @@
-//! What a command asks of the network, as events.
+//! Records the network requests of a command as events.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,17 +8,17 @@ use kernel::Action;
 use shared_types::payload::tool::{RequestVerdict, ToolRequest};
 use shared_types::{Actor, OpId, Source};
 
-/// Requests of one command that are recorded; a command could make up any number.
-const MOST: u64 = 1_000;
+/// The number of requests of one command that are recorded, since a command could make any number.
+const MAX_RECORDED_REQUESTS: u64 = 1_000;
 
-/// Records the requests of a command, as far as that is worth reading.
-pub(super) fn teller(writer: Writer, op: OpId) -> impl Fn(ProxiedRequest) + Send + Sync + 'static {
-    let told = AtomicU64::new(0);
+/// A function that records the first requests of a command.
+pub(super) fn request_recorder(writer: Writer, op: OpId) -> impl Fn(ProxiedRequest) + Send + Sync + 'static {
+    let recorded = AtomicU64::new(0);
     move |request| {
-        if told.fetch_add(1, Ordering::Relaxed) >= MOST {
+        if recorded.fetch_add(1, Ordering::Relaxed) >= MAX_RECORDED_REQUESTS {
             return;
         }
-        let origin = Origin::new(crate::ids::command(), op, Source::System, Actor::CELLS);
+        let origin = Origin::new(crate::ids::new_command(), op, Source::System, Actor::CELLS);
         let submission = Submission::new(
             origin,
             ChangeRequest::Do(Action::RecordRequest { call: op, request: requested(request) }),

@@ -1,4 +1,4 @@
-//! What an unclean stop left behind: calls that will get no result, layers that will not be read.
+//! Recovery after an unclean stop: calls without a result, and layers that are not needed any more.
 
 use std::fs;
 use std::path::Path;
@@ -10,65 +10,66 @@ use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{Actor, OpId};
 
 use super::ignored;
-use crate::cells::{folder, folders};
-use crate::computer::{ByAgent, Caller, Computer};
+use crate::cells::{cells_dir, layer_dir};
+use crate::computer::{AgentCaller, Caller, Computer};
 use crate::error::ComputerError;
 
-/// Settles all of it. Nothing can run now: a command ends with the process that started it.
-pub(crate) fn settle(computer: &Computer) -> Result<(), ComputerError> {
+/// Recovers all calls and layers. No command can be running: it ends with the process that started it.
+pub(crate) fn recover_calls(computer: &Computer) -> Result<(), ComputerError> {
     let open: Vec<(OpId, Call)> = computer
         .writer()
         .inspect(|view| view.calls.iter().map(|(op, call)| (*op, call.clone())).collect())?;
     for (op, call) in &open {
         match call.state {
-            // Nothing of it took effect, and the agents make the call again.
-            CallState::Running if !call.network && goes_on(computer, call)? => {}
+            // It had no effect, and the agent repeats the call.
+            CallState::Running if !call.network && run_will_retry(computer, call)? => {}
             CallState::Running => interrupt(computer, *op, call)?,
             CallState::Held => {}
         }
     }
     let is_held = |op: &OpId| open.iter().any(|(held, call)| held == op && call.state == CallState::Held);
-    for entry in fs::read_dir(folders(&computer.place)).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(cells_dir(&computer.paths)).into_iter().flatten().flatten() {
         let op = entry.file_name().to_str().and_then(|name| name.parse::<OpId>().ok());
         if op.as_ref().is_some_and(is_held) {
             continue;
         }
-        // A layer that cannot be dealt with is no reason to keep the computer closed.
-        if let Err(e) = clear(computer, op, &entry.path()) {
-            tracing::warn!(folder = %entry.path().display(), error = %e, "a command's layer is left as it is");
+        // A layer that cannot be removed must not prevent the computer from opening.
+        if let Err(e) = clear_layer(computer, op, &entry.path()) {
+            tracing::warn!(folder = %entry.path().display(), error = %e, "the layer of a command could not be removed");
         }
     }
     Ok(())
 }
 
-/// Whether the run that a call belongs to is there to make it again.
-fn goes_on(computer: &Computer, call: &Call) -> Result<bool, ComputerError> {
+/// Whether the run of a call is still open and will repeat it.
+fn run_will_retry(computer: &Computer, call: &Call) -> Result<bool, ComputerError> {
     let Some(run) = call.run else { return Ok(false) };
     Ok(computer.writer().inspect(move |view| view.runs.contains(&run))?)
 }
 
-/// An answered call's ignored files may still be on their way; any other layer is of no use.
-fn clear(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), ComputerError> {
+/// If the call has a result, its ignored files may still have to be moved. Any other layer is deleted.
+fn clear_layer(computer: &Computer, op: Option<OpId>, layer: &Path) -> Result<(), ComputerError> {
     if let Some(op) = op
-        && computer.call_came_to_its_end(op)?
+        && computer.call_completed(op)?
     {
-        ignored::carry_out(&computer.place, op, computer.cells().settings().trash)?;
+        ignored::apply_plan(&computer.paths, op, computer.cells().settings().trash)?;
     }
     Ok(isolation::layer::remove(layer)?)
 }
 
-/// How a command ended that was still running when the computer stopped.
-pub(super) fn cut_off() -> ToolStatus {
+/// The status of a command that was running when the computer stopped.
+pub(super) fn interrupted_status() -> ToolStatus {
     ToolStatus::Interrupted { reason: "the computer stopped while it ran; nothing of it was kept".into() }
 }
 
 pub(crate) fn interrupt(computer: &Computer, op: OpId, call: &Call) -> Result<(), ComputerError> {
-    let status = cut_off();
+    let status = interrupted_status();
     let action = Action::FinishCall { status, report: ToolReport::default(), edits: Vec::new() };
-    // First of all, since it may be what fills the disk. What cannot be removed is tried again with the rest.
-    let _ = isolation::layer::remove(&folder(&computer.place, op));
+    // Before anything else, because the layer may be what fills the disk. If this fails, it is retried with the rest.
+    let _ = isolation::layer::remove(&layer_dir(&computer.paths, op));
     let read_policy = ReadPolicy::nothing();
-    let agent = call.run.zip(call.task).map(|(run, task)| ByAgent { run, task, read_policy, left: None });
+    let agent =
+        call.run.zip(call.task).map(|(run, task)| AgentCaller { run, task, read_policy, time_left: None });
     let mut caller = Caller::system(Actor::CELLS).with_op(op);
     caller.origin.run_id = call.run;
     caller.agent = agent;

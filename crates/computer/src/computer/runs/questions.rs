@@ -1,5 +1,5 @@
-//! What agents wait for the person to say, with all that is needed to say it: the exact command, its arguments, and
-//! what it would change.
+//! Open questions of agents, with everything that is needed to answer them: the full command, its arguments, and the
+//! expected change.
 
 use event_log::read_content;
 use kernel::diff::{TextDiff, diff};
@@ -10,12 +10,12 @@ use shared_types::payload::run::AskKind;
 use shared_types::wire::{Questions, RunQuestion};
 use shared_types::{AskId, FilePath, RunId};
 
-use super::{Computer, only, texts};
+use super::{Computer, display, unique_match};
 use crate::error::{ComputerError, ErrorCode};
 use crate::ids;
 
-/// Larger files and arguments are not compared.
-const COMPARED: u64 = 256 << 10;
+/// Larger files and arguments are shown without a diff.
+const MAX_DIFF_BYTES: u64 = 256 << 10;
 
 impl Computer {
     /// The questions that are open, of one run or of all, the oldest run first.
@@ -31,17 +31,20 @@ impl Computer {
         for (id, run) in &open {
             for ask in &run.asks {
                 let task = run.task(ask.task);
-                let Arguments { input, diff, exact } = self.arguments(&ask.about)?;
+                let Arguments { input, diff, full_command } = self.arguments(&ask.about)?;
                 questions.push(RunQuestion {
-                    ask: ask.id,
+                    id: ask.id,
                     run: *id,
                     task: ask.task,
                     role: task.map(|task| task.role.to_string()).unwrap_or_default(),
-                    about: exact.map_or_else(|| ask.about.clone(), |exact| titled(&ask.about, exact)),
+                    about: full_command.map_or_else(
+                        || ask.about.clone(),
+                        |full_command| with_full_title(&ask.about, full_command),
+                    ),
                     input,
                     diff,
                     taint: task.map(|task| task.taint.clone()).unwrap_or_default(),
-                    leaves_in: leaves_in(run, &ask.about),
+                    leaves_in: millis_until_sent(run, &ask.about),
                 });
             }
         }
@@ -51,27 +54,27 @@ impl Computer {
     fn arguments(&self, about: &AskKind) -> Result<Arguments, ComputerError> {
         let (tool, text) = match about {
             AskKind::Approval { tool, input, .. } | AskKind::Outgoing { tool, input, .. } => {
-                (tool, texts::show(&**self.log(), input).text)
+                (tool, display::show(&**self.log(), input).text)
             }
             AskKind::Interrupted { call, tool, .. } => (tool, self.call(*call)?.and_then(|call| call.input)),
             AskKind::Question { .. } => return Ok(Arguments::default()),
         };
-        let value = text.as_deref().filter(|text| text.len() <= COMPARED as usize);
+        let value = text.as_deref().filter(|text| text.len() <= MAX_DIFF_BYTES as usize);
         let value: Option<Value> = value.and_then(|text| serde_json::from_str(text).ok());
-        let diff = match value.as_ref().and_then(|value| Change::read(tool, value)) {
+        let diff = match value.as_ref().and_then(|value| FileEdit::read(tool, value)) {
             Some(change) if !matches!(about, AskKind::Interrupted { .. }) => self.would_write(&change)?,
             Some(_) | None => None,
         };
-        let exact = value.as_ref().and_then(|value| exact(tool, value));
-        Ok(Arguments { input: text.map(texts::pretty), diff, exact })
+        let full_command = value.as_ref().and_then(|value| full_command(tool, value));
+        Ok(Arguments { input: text.map(display::pretty), diff, full_command })
     }
 
-    fn would_write(&self, change: &Change<'_>) -> Result<Option<String>, ComputerError> {
+    fn would_write(&self, change: &FileEdit<'_>) -> Result<Option<String>, ComputerError> {
         let path = change.path.clone();
         let node = self.writer.inspect(move |view| view.files.get(&path).cloned())?;
         let before = match &node {
             None => Vec::new(),
-            Some(FileNode::File { hash, size, .. }) if *size <= COMPARED => {
+            Some(FileNode::File { hash, size, .. }) if *size <= MAX_DIFF_BYTES => {
                 match read_content(&**self.log(), hash) {
                     Ok(bytes) => bytes,
                     Err(_) => return Ok(None),
@@ -89,7 +92,7 @@ impl Computer {
         })
     }
 
-    /// The open question that an id or a part of it stands for; without one, the only one there is.
+    /// The open question with an id or a part of it; without one, the only open question.
     pub(super) fn question_named(&self, text: Option<&str>) -> Result<(RunId, AskId), ComputerError> {
         let open: Vec<(RunId, AskId)> = self.writer.inspect(|view| {
             let asks =
@@ -99,17 +102,17 @@ impl Computer {
         let Some(text) = text else {
             return match open.as_slice() {
                 [only] => Ok(*only),
-                [] => Err(ComputerError::new(ErrorCode::NoQuestion, "nothing waits for you")),
+                [] => Err(ComputerError::new(ErrorCode::NoQuestion, "there is no open question")),
                 _ => Err(ComputerError::new(
                     ErrorCode::BadRequest,
-                    "several questions wait; choir approve lists them",
+                    "there are several open questions; choir approve lists them",
                 )),
             };
         };
         let asks = open.iter().map(|(_, ask)| *ask).collect();
         let ask = match text.parse() {
             Ok(ask) => Some(ask),
-            Err(_) => only(text, asks, "question")?,
+            Err(_) => unique_match(text, asks, "question")?,
         };
         let found = ask.and_then(|ask| open.iter().find(|(_, open)| *open == ask));
         found.copied().ok_or_else(|| {
@@ -119,35 +122,35 @@ impl Computer {
     }
 }
 
-/// What a call was given, as a person reads it.
+/// The arguments of a call, for a person to read.
 #[derive(Debug, Default)]
 struct Arguments {
     input: Option<String>,
-    /// What it would do to a file.
+    /// The expected change to a file.
     diff: Option<String>,
-    /// The whole of what is run, where its title is only the beginning.
-    exact: Option<String>,
+    /// The full command, of which the title may be only the beginning.
+    full_command: Option<String>,
 }
 
-/// A command, to its last line: the person allows all of it or nothing.
-fn exact(tool: &str, input: &Value) -> Option<String> {
+/// A command with all its lines, since the person allows all of it or nothing.
+fn full_command(tool: &str, input: &Value) -> Option<String> {
     let command = input.get("command").and_then(Value::as_str).filter(|_| tool == "exec")?;
     Some(command.trim().to_owned())
 }
 
-fn titled(about: &AskKind, exact: String) -> AskKind {
+fn with_full_title(about: &AskKind, full_command: String) -> AskKind {
     let mut about = about.clone();
     match &mut about {
         AskKind::Approval { title, .. }
         | AskKind::Outgoing { title, .. }
-        | AskKind::Interrupted { title, .. } => *title = exact.into(),
+        | AskKind::Interrupted { title, .. } => *title = full_command.into(),
         AskKind::Question { .. } => {}
     }
     about
 }
 
-/// Milliseconds after which a call leaves the outbox by itself.
-fn leaves_in(run: &Run, about: &AskKind) -> Option<u64> {
+/// Milliseconds until a call in the outbox is sent.
+fn millis_until_sent(run: &Run, about: &AskKind) -> Option<u64> {
     match (about, &run.phase) {
         (AskKind::Outgoing { until, .. }, RunPhase::Working) => {
             let left = until.millis().saturating_sub(ids::now().millis());
@@ -167,44 +170,44 @@ fn leaves_in(run: &Run, about: &AskKind) -> Option<u64> {
     }
 }
 
-/// What a tool that writes would do to one file.
+/// The change that a tool would make to one file.
 #[derive(Debug, PartialEq)]
-struct Change<'a> {
+struct FileEdit<'a> {
     path: FilePath,
-    how: How<'a>,
+    kind: EditKind<'a>,
 }
 
 #[derive(Debug, PartialEq)]
-enum How<'a> {
-    Whole(&'a str),
-    /// One text for another, in order.
-    Parts(Vec<(&'a str, &'a str)>),
+enum EditKind<'a> {
+    Replace(&'a str),
+    /// Replaces texts, in order.
+    Substitutions(Vec<(&'a str, &'a str)>),
 }
 
-impl<'a> Change<'a> {
-    /// Nothing, for tools that do not write a file.
+impl<'a> FileEdit<'a> {
+    /// `None` for tools that do not write a file.
     fn read(tool: &str, input: &'a Value) -> Option<Self> {
         let text = |value: &'a Value, names: &[&str]| {
             names.iter().find_map(|name| value.get(name)).and_then(Value::as_str)
         };
         let part = |value: &'a Value| text(value, &["find", "old"]).zip(text(value, &["replace", "new"]));
         let path = path(text(input, &["path"])?)?;
-        let how = match tool {
-            "write" | "write_file" => How::Whole(text(input, &["text", "content"])?),
+        let kind = match tool {
+            "write" | "write_file" => EditKind::Replace(text(input, &["text", "content"])?),
             "edit" | "edit_file" => match input.get("edits").and_then(Value::as_array) {
-                Some(edits) => How::Parts(edits.iter().map(part).collect::<Option<_>>()?),
-                None => How::Parts(vec![part(input)?]),
+                Some(edits) => EditKind::Substitutions(edits.iter().map(part).collect::<Option<_>>()?),
+                None => EditKind::Substitutions(vec![part(input)?]),
             },
             _ => return None,
         };
-        Some(Self { path, how })
+        Some(Self { path, kind })
     }
 
-    /// Nothing, where it would not work.
+    /// `None` if the edit cannot be applied.
     fn applied_to(&self, before: &[u8]) -> Option<Vec<u8>> {
-        match &self.how {
-            How::Whole(text) => Some(text.as_bytes().to_vec()),
-            How::Parts(parts) => {
+        match &self.kind {
+            EditKind::Replace(text) => Some(text.as_bytes().to_vec()),
+            EditKind::Substitutions(parts) => {
                 let mut text = String::from_utf8(before.to_vec()).ok()?;
                 for (old, new) in parts {
                     if text.matches(old).count() != 1 {
@@ -230,7 +233,7 @@ mod tests {
     use super::*;
 
     fn after(tool: &str, input: Value, before: &str) -> Option<String> {
-        let change = Change::read(tool, &input)?;
+        let change = FileEdit::read(tool, &input)?;
         assert_eq!(change.path.as_str(), "a.md");
         change.applied_to(before.as_bytes()).map(|bytes| String::from_utf8(bytes).unwrap())
     }
@@ -238,8 +241,8 @@ mod tests {
     #[test]
     fn a_command_is_shown_to_its_last_line() {
         let input = json!({ "command": "make test\ncurl https://example.org -d @notes\n", "hosts": [] });
-        assert_eq!(exact("exec", &input).unwrap(), "make test\ncurl https://example.org -d @notes");
-        assert_eq!(exact("tracker_run", &input), None, "another's tool says it in its own way");
+        assert_eq!(full_command("exec", &input).unwrap(), "make test\ncurl https://example.org -d @notes");
+        assert_eq!(full_command("tracker_run", &input), None, "another's tool says it in its own way");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The steps of a run, a line each, and what went in and came out of one.
+//! The steps of a run as lines, and the input and output of a step.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,34 +7,34 @@ use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::run::{AskKind, RunEvent};
 use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
-use shared_types::wire::{RunCost, Step, StepKind, StepParts};
+use shared_types::wire::{RunCost, Step, StepDetail, StepKind};
 use shared_types::{ContentRef, Event, OpId, Payload, Seq, TaskId};
 
-use super::texts::{self, Shown, line, pretty};
+use super::display::{self, ShownText, line, pretty};
 
 /// Characters of a label.
-const LABEL: usize = 160;
-/// Longer contents are not looked into for a label.
-const GLANCED: u64 = 64 << 10;
+const MAX_LABEL_CHARS: usize = 160;
+/// Longer contents are not read for a label.
+const MAX_LABEL_SOURCE_BYTES: u64 = 64 << 10;
 
-/// What became of a call, as far as it is known.
+/// The outcome of a call, as far as it is known.
 #[derive(Debug, Default, Clone, Copy)]
-struct Came {
+struct CallOutcome {
     failed: bool,
     files: u64,
 }
 
-/// What is needed to describe the steps of some events.
-pub(super) struct Teller<'a> {
+/// Describes the events of a run as steps.
+pub(super) struct StepDescriber<'a> {
     log: &'a dyn EventLog,
     undone: HashSet<OpId>,
-    /// Steps that count no more, since the run went back to before them.
+    /// Steps that a rewind of the run dropped.
     gone: HashSet<Seq>,
-    calls: HashMap<OpId, Came>,
+    calls: HashMap<OpId, CallOutcome>,
 }
 
-/// Whether an event is a step of its own. What a call did belongs to the call, and a permission to the answer that
-/// gave it.
+/// Whether an event is a step of its own. The effects of a call belong to the call, and a grant to the answer that gave
+/// it.
 pub(super) fn is_step(event: &Event) -> bool {
     match &event.payload {
         Payload::Run(_) | Payload::Task(_) | Payload::Llm(_) | Payload::Tool(ToolEvent::Call(_)) => true,
@@ -59,7 +59,7 @@ pub(super) fn calls(events: &[Event]) -> Vec<OpId> {
     events.iter().filter_map(call).collect()
 }
 
-/// The turn of a model that a step belongs to: itself, or the one that wanted the call.
+/// The model turn that a step belongs to: itself, or the turn that requested the call.
 pub(super) fn turn_of(events: &[Event], step: Seq) -> Option<Seq> {
     let event = events.iter().find(|event| event.seq == step)?;
     let wants = |reply: &Event| match &reply.payload {
@@ -71,14 +71,14 @@ pub(super) fn turn_of(events: &[Event], step: Seq) -> Option<Seq> {
     events.iter().find(|reply| wants(reply)).map(|reply| reply.seq)
 }
 
-impl<'a> Teller<'a> {
+impl<'a> StepDescriber<'a> {
     /// `events` are all of the run.
     pub(super) fn new(log: &'a dyn EventLog, events: &[Event], undone: HashSet<OpId>) -> Self {
         let is_gone =
             events.first().and_then(|event| event.run_id).map(|run| kernel::run::is_rewound(run, events));
         let gone = |event: &&Event| is_gone.as_ref().is_some_and(|is_gone| is_gone(event));
         let gone = events.iter().filter(gone).map(|event| event.seq).collect();
-        let mut calls: HashMap<OpId, Came> = HashMap::new();
+        let mut calls: HashMap<OpId, CallOutcome> = HashMap::new();
         for event in events {
             match &event.payload {
                 Payload::Tool(ToolEvent::Result(p)) => {
@@ -93,22 +93,25 @@ impl<'a> Teller<'a> {
         Self { log, undone, gone, calls }
     }
 
-    /// An event as a step. It is one: see [`is_step`].
+    /// Describes an event, for which [`is_step`] must hold.
     pub(super) fn step(&self, event: &Event) -> Step {
-        let (kind, task, failed) = nature(event);
+        let (kind, task, failed) = kind_and_task(event);
         let is_call = matches!(event.payload, Payload::Tool(_));
-        let came =
-            if is_call { self.calls.get(&event.op).copied().unwrap_or_default() } else { Came::default() };
+        let outcome = if is_call {
+            self.calls.get(&event.op).copied().unwrap_or_default()
+        } else {
+            CallOutcome::default()
+        };
         Step {
             seq: event.seq,
             ts: event.ts,
             task,
             kind,
-            label: line(&self.label(event), LABEL),
+            label: line(&self.label(event), MAX_LABEL_CHARS),
             op: is_call.then_some(event.op),
             undone: self.gone.contains(&event.seq) || is_call && self.undone.contains(&event.op),
-            failed: failed || came.failed,
-            files: came.files,
+            failed: failed || outcome.failed,
+            files: outcome.files,
             cost: cost(event),
         }
     }
@@ -118,14 +121,14 @@ impl<'a> Teller<'a> {
             Payload::Llm(LlmEvent::Reply(p)) => {
                 let wanted: Vec<&str> = p.calls.iter().map(|call| &*call.tool).collect();
                 match (self.reply(&p.reply).0, wanted.as_slice()) {
-                    (Some(text), _) if !text.trim().is_empty() => texts::plain(&text),
+                    (Some(text), _) if !text.trim().is_empty() => display::plain(&text),
                     (_, []) => format!("{} answered", p.model),
                     (_, wanted) => format!("{} wants {}", p.model, wanted.join(", ")),
                 }
             }
             Payload::Tool(ToolEvent::Call(p)) => {
-                // A command is shown as it was given; what others are called may be Markdown.
-                let title = if &*p.tool == "exec" { p.title.to_string() } else { texts::plain(&p.title) };
+                // A command is shown verbatim; the titles of other tools may be Markdown.
+                let title = if &*p.tool == "exec" { p.title.to_string() } else { display::plain(&p.title) };
                 if title.starts_with(&*p.tool) { title } else { format!("{}: {title}", p.tool) }
             }
             Payload::Task(TaskEvent::Message(p)) => {
@@ -137,23 +140,23 @@ impl<'a> Teller<'a> {
                     MessageKind::Completion => "done",
                     MessageKind::Failure => "failed",
                 };
-                format!("{kind}: {}", texts::plain(&self.glance(&p.body).unwrap_or_default()))
+                format!("{kind}: {}", display::plain(&self.short_text(&p.body).unwrap_or_default()))
             }
             Payload::Run(RunEvent::Steer(p)) => {
-                format!("you: {}", self.glance(&p.words).unwrap_or_default())
+                format!("you: {}", self.short_text(&p.words).unwrap_or_default())
             }
             _ => projector::label(&event.payload),
         }
     }
 
-    fn glance(&self, content: &ContentRef) -> Option<String> {
-        (content.size <= GLANCED).then(|| texts::show(self.log, content).text).flatten()
+    fn short_text(&self, content: &ContentRef) -> Option<String> {
+        (content.size <= MAX_LABEL_SOURCE_BYTES).then(|| display::show(self.log, content).text).flatten()
     }
 
-    /// The words of a reply, and the calls that it wants as text.
+    /// The text of a reply, and the calls that it requests as text.
     fn reply(&self, content: &ContentRef) -> (Option<String>, Option<String>) {
         let value = self
-            .glance(content)
+            .short_text(content)
             .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok())
             .unwrap_or_default();
         let text = value.get("text").and_then(|text| text.as_str()).map(ToOwned::to_owned);
@@ -168,11 +171,11 @@ impl<'a> Teller<'a> {
         (text, named)
     }
 
-    /// A step with what went in and what came out; `result` is the answer to a call.
-    pub(super) fn parts(&self, event: &Event, result: Option<&Event>) -> StepParts {
-        let mut parts = StepParts { step: self.step(event), input: None, output: None, notes: Vec::new() };
+    /// A step with its input and output; `result` is the result of a call.
+    pub(super) fn parts(&self, event: &Event, result: Option<&Event>) -> StepDetail {
+        let mut parts = StepDetail { step: self.step(event), input: None, output: None, notes: Vec::new() };
         let mut shown = |content: &ContentRef| {
-            let Shown { text, note } = texts::show(self.log, content);
+            let ShownText { text, note } = display::show(self.log, content);
             parts.notes.extend(note);
             text
         };
@@ -226,8 +229,8 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// What kind of step it is, whose, and whether it says that something failed.
-fn nature(event: &Event) -> (StepKind, Option<TaskId>, bool) {
+/// The kind of a step, its task, and whether it reports a failure.
+fn kind_and_task(event: &Event) -> (StepKind, Option<TaskId>, bool) {
     match &event.payload {
         Payload::Llm(LlmEvent::Reply(p)) => (StepKind::Reply, Some(p.task), false),
         Payload::Llm(LlmEvent::Fail(p)) => (StepKind::Reply, Some(p.task), true),
@@ -235,23 +238,23 @@ fn nature(event: &Event) -> (StepKind, Option<TaskId>, bool) {
         Payload::Task(TaskEvent::Message(p)) => {
             (StepKind::Message, Some(p.from), p.kind == MessageKind::Failure)
         }
-        Payload::Task(TaskEvent::Start(p)) => (StepKind::Turn, Some(p.task), false),
+        Payload::Task(TaskEvent::Start(p)) => (StepKind::Lifecycle, Some(p.task), false),
         Payload::Task(TaskEvent::End(p)) => {
-            (StepKind::Turn, Some(p.task), matches!(p.outcome, TaskOutcome::Failed(_)))
+            (StepKind::Lifecycle, Some(p.task), matches!(p.outcome, TaskOutcome::Failed(_)))
         }
-        Payload::Task(TaskEvent::Trust(p)) => (StepKind::Turn, Some(p.task), false),
+        Payload::Task(TaskEvent::Trust(p)) => (StepKind::Lifecycle, Some(p.task), false),
         Payload::Run(RunEvent::Steer(p)) => (StepKind::Message, p.task, false),
         Payload::Run(RunEvent::Ask(p)) => (StepKind::Ask, Some(p.task), false),
         Payload::Run(RunEvent::Answer(p)) => (StepKind::Ask, Some(p.task), false),
-        Payload::Run(RunEvent::Fail(_)) => (StepKind::Turn, None, true),
-        _ => (StepKind::Turn, None, false),
+        Payload::Run(RunEvent::Fail(_)) => (StepKind::Lifecycle, None, true),
+        _ => (StepKind::Lifecycle, None, false),
     }
 }
 
 fn cost(event: &Event) -> RunCost {
     match &event.payload {
         Payload::Llm(LlmEvent::Reply(p)) => RunCost {
-            steps: 1,
+            turns: 1,
             tokens: p.tokens.total(),
             micros: p.micros.unwrap_or_default(),
             unpriced: u64::from(p.micros.is_none()),

@@ -3,7 +3,7 @@
 use gloo_net::http::{Method, RequestBuilder};
 use serde::{Deserialize, Serialize};
 use shared_types::payload::file::FileNode;
-use shared_types::wire::Done;
+use shared_types::wire::ChangeResult;
 use shared_types::{ContentHash, FilePath};
 
 use crate::api::{self, ApiFailure, ApiResult};
@@ -69,7 +69,7 @@ pub(super) async fn read_for_merge(path: &FilePath) -> ApiResult<(SavedVersion, 
     })
 }
 
-pub(super) async fn write(path: &FilePath, base: &SavedVersion, text: &str) -> ApiResult<Done> {
+pub(super) async fn write(path: &FilePath, base: &SavedVersion, text: &str) -> ApiResult<ChangeResult> {
     let route = api::query("/content", &[("path", path.as_str()), ("base", &base.name())]);
     api::put_bytes(&route, text.as_bytes()).await
 }
@@ -85,7 +85,7 @@ pub(super) async fn head(path: &FilePath) -> Option<SavedVersion> {
     }
 }
 
-pub(super) fn hash_after(done: &Done, path: &FilePath) -> Option<SavedVersion> {
+pub(super) fn hash_after(done: &ChangeResult, path: &FilePath) -> Option<SavedVersion> {
     let change = done.changes.iter().find(|change| change.path == *path)?;
     match &change.after {
         Some(FileNode::File { hash, .. }) => Some(SavedVersion::Hash(*hash)),

@@ -3,7 +3,7 @@
 use dioxus::prelude::*;
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{AtPath, Done, Entry, FromTo};
+use shared_types::wire::{ChangeResult, Entry, MoveBody, PathBody};
 
 use super::{FilesView, open_entry};
 use crate::api::{self, ApiResult};
@@ -43,12 +43,12 @@ pub(crate) fn begin_new(view: FilesView, folder: bool) {
     });
 }
 
-async fn make_file(path: &FilePath) -> ApiResult<Done> {
+async fn make_file(path: &FilePath) -> ApiResult<ChangeResult> {
     api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "absent")]), &[]).await
 }
 
-async fn make_folder(path: &FilePath) -> ApiResult<Done> {
-    api::post("/folders", &AtPath { path: path.clone() }).await
+async fn make_folder(path: &FilePath) -> ApiResult<ChangeResult> {
+    api::post("/folders", &PathBody { path: path.clone() }).await
 }
 
 pub(crate) fn new_file(app_state: AppState, path: FilePath, open: bool) {
@@ -74,7 +74,7 @@ pub(crate) fn delete(mut view: FilesView, path: FilePath) {
     let app_state = app_state();
     view.chosen.set(None);
     api::run(async move {
-        let answer = api::post("/files/delete", &AtPath { path: path.clone() }).await;
+        let answer = api::post("/files/delete", &PathBody { path: path.clone() }).await;
         app_state.report_operation(&words::files::deleted(path.name()), &answer);
     });
 }
@@ -119,7 +119,7 @@ fn send_move(view: FilesView, from: FilePath, to: FilePath) {
         } else {
             words::files::moved(from.name(), to.parent().as_ref().map(FilePath::as_str))
         };
-        let answer = api::post("/files/move", &FromTo { from, to: to.clone() }).await;
+        let answer = api::post("/files/move", &MoveBody { from, to: to.clone() }).await;
         if app_state.report_operation(&text, &answer) {
             api::update_if_open(view.chosen, |chosen| *chosen = chosen.take().map(|_| to));
         }
@@ -147,7 +147,7 @@ pub(crate) fn paste(view: FilesView) {
     };
     let Ok(to) = view.join(&free_name(view, &stem, &extension)) else { return };
     api::run(async move {
-        let answer = api::post("/files/copy", &FromTo { from: clip.path, to: to.clone() }).await;
+        let answer = api::post("/files/copy", &MoveBody { from: clip.path, to: to.clone() }).await;
         app_state.report_operation(&words::files::copied_to(to.name()), &answer);
     });
 }

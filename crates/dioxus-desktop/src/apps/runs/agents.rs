@@ -2,7 +2,7 @@
 
 use dioxus::prelude::*;
 use shared_types::TaskId;
-use shared_types::wire::{Agent, AgentState, RunDetails, RunGesture, RunLine, RunState};
+use shared_types::wire::{Agent, AgentState, RunControl, RunDetails, RunLine, RunState};
 
 use super::on_press;
 use crate::format::{agent_state, cost, origins, role_icon, role_name};
@@ -43,11 +43,11 @@ pub(super) fn tree(app_state: AppState, details: &RunDetails, only: Signal<Optio
 
 /// Parents before their children, as deep as they are.
 fn place<'a>(agents: &'a [Agent], parent: Option<TaskId>, depth: usize, out: &mut Vec<(usize, &'a Agent)>) {
-    let known = |task: &TaskId| agents.iter().any(|agent| agent.task == *task);
+    let known = |task: &TaskId| agents.iter().any(|agent| agent.id == *task);
     for agent in agents {
         if agent.parent.filter(known) == parent && depth < 8 {
             out.push((depth, agent));
-            place(agents, Some(agent.task), depth + 1, out);
+            place(agents, Some(agent.id), depth + 1, out);
         }
     }
 }
@@ -59,13 +59,13 @@ fn row(
     agent: &Agent,
     mut only: Signal<Option<TaskId>>,
 ) -> Element {
-    let task = agent.task;
+    let task = agent.id;
     let on = *only.read() == Some(task);
     let working = agent.state == AgentState::Working;
     let paused = working && line.state == RunState::Paused;
     let (word, class) = agent_state(agent.state, paused);
     let words = app_state.runs.streamed.read().get(&task).cloned().unwrap_or_default();
-    let trust = on_press(line.run, RunGesture::Trust { task });
+    let trust = on_press(line.run, RunControl::Trust { task });
     rsx! {
         li { key: "{task}", class: if working && !paused { "agent working" } else { "agent" }, "data-depth": "{depth.min(4)}",
             button {
@@ -104,11 +104,11 @@ pub(super) fn Steer(details: RunDetails) -> Element {
     let working: Vec<&Agent> =
         details.agents.iter().filter(|agent| agent.state == AgentState::Working).collect();
     // A message to an agent that is done goes to the lead agent.
-    let chosen = to.read().filter(|to| working.iter().any(|agent| agent.task == *to));
+    let chosen = to.read().filter(|to| working.iter().any(|agent| agent.id == *to));
     let say = move |event: FormEvent| {
         event.prevent_default();
-        let steer = RunGesture::Steer { task: chosen, words: words.peek().trim().to_owned() };
-        runs::gesture(run, steer);
+        let steer = RunControl::Steer { task: chosen, words: words.peek().trim().to_owned() };
+        runs::control(run, steer);
         words.set(String::new());
     };
     rsx! {
@@ -122,7 +122,7 @@ pub(super) fn Steer(details: RunDetails) -> Element {
             },
                 option { value: "", {words::runs::TO_LEAD} }
                 for agent in &working {
-                    option { key: "{agent.task}", value: "{agent.task}", selected: chosen == Some(agent.task), {words::runs::to_role(&agent.role)} }
+                    option { key: "{agent.id}", value: "{agent.id}", selected: chosen == Some(agent.id), {words::runs::to_role(&agent.role)} }
                 }
             }
             button { class: "btn", r#type: "submit", {words::runs::STEER} }

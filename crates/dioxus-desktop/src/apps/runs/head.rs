@@ -3,7 +3,7 @@
 use dioxus::prelude::*;
 use shared_types::WindowId;
 use shared_types::payload::run::Budget;
-use shared_types::wire::{RunDetails, RunGesture, RunLine, RunState};
+use shared_types::wire::{RunControl, RunDetails, RunLine, RunState};
 
 use super::{KnownRun, back, on_press};
 use crate::apps::files;
@@ -44,7 +44,7 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
     if let Some(ended) = line.ended {
         facts.push(duration(u64::try_from(ended.millis() - line.started.millis()).unwrap_or_default()));
     }
-    facts.push(words::steps(line.cost.steps));
+    facts.push(words::steps(line.cost.turns));
     facts.push(cost(&line.cost));
     facts.extend(details.model.clone());
     facts.retain(|fact| !fact.is_empty());
@@ -64,12 +64,12 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
             div { class: "acts",
                 if !over {
                     if paused && !is_recorded {
-                        {button("btn pri", "play", words::runs::GO_ON, on_press(run, RunGesture::Resume { budget: None }))}
+                        {button("btn pri", "play", words::runs::GO_ON, on_press(run, RunControl::Resume { budget: None }))}
                     } else if !paused {
-                        {button("btn", "pause", words::runs::PAUSE, on_press(run, RunGesture::Pause))}
-                        {button("btn", "user", words::runs::TAKE_OVER, on_press(run, RunGesture::TakeOver))}
+                        {button("btn", "pause", words::runs::PAUSE, on_press(run, RunControl::Pause))}
+                        {button("btn", "user", words::runs::TAKE_OVER, on_press(run, RunControl::TakeOver))}
                     }
-                    {button("btn danger", "square", words::STOP, on_press(run, RunGesture::Stop))}
+                    {button("btn danger", "square", words::STOP, on_press(run, RunControl::Stop))}
                 }
                 if over && !app_state.runs.is_unrecorded(run) {
                     {button("btn", if undone { "redo-2" } else { "undo-2" }, if undone { {words::runs::REDO_RUN} } else { {words::runs::UNDO_RUN} }, revert)}
@@ -85,7 +85,7 @@ pub(super) fn head(app_state: AppState, window: WindowId, known: &KnownRun) -> E
                         value: details.budget,
                         verb: words::runs::GO_ON,
                         class: "btn pri",
-                        onset: move |budget| runs::gesture(run, RunGesture::Resume { budget: Some(budget) }),
+                        onset: move |budget| runs::control(run, RunControl::Resume { budget: Some(budget) }),
                     }
                 }
             }
@@ -103,7 +103,7 @@ fn spent(bounds: &Budget, line: &RunLine) -> Element {
     let part = |taken: u64, most: Option<u64>| share(taken, most.unwrap_or_default());
     let full = part(line.cost.micros, bounds.micros)
         .max(part(line.cost.tokens, bounds.tokens))
-        .max(part(line.cost.steps, bounds.steps));
+        .max(part(line.cost.turns, bounds.steps));
     rsx! {
         div { class: "spent",
             div { class: "meter", role: "meter", "aria-label": words::runs::SPENT, "aria-valuenow": "{full}", "aria-valuemin": "0", "aria-valuemax": "100",

@@ -2,7 +2,7 @@
 //! are fetched when it is opened.
 
 use dioxus::prelude::*;
-use shared_types::wire::{RunDetails, Step, StepKind, StepParts};
+use shared_types::wire::{RunDetails, Step, StepDetail, StepKind};
 use shared_types::{RunId, Seq, TaskId};
 
 use crate::api::{self, ApiResult};
@@ -120,7 +120,7 @@ fn merge(kept: &mut Vec<Step>, details: &RunDetails, only: Option<TaskId>) -> (V
 fn row(details: &RunDetails, step: &Step, above: Option<&Step>, mut chosen: Signal<Option<Seq>>) -> Element {
     let seq = step.seq;
     let on = *chosen.read() == Some(seq);
-    let agent = details.agents.iter().find(|agent| Some(agent.task) == step.task);
+    let agent = details.agents.iter().find(|agent| Some(agent.id) == step.task);
     let role = agent.map(|agent| agent.role.as_str()).unwrap_or_default();
     let begins = above.is_none_or(|above| above.task != step.task);
     let class = format!(
@@ -135,7 +135,7 @@ fn row(details: &RunDetails, step: &Step, above: Option<&Step>, mut chosen: Sign
         StepKind::Call => "square-terminal",
         StepKind::Message => "corner-down-right",
         StepKind::Ask => "circle-help",
-        StepKind::Turn => "chevron-right",
+        StepKind::Lifecycle => "chevron-right",
     };
     rsx! {
         div {
@@ -163,7 +163,7 @@ pub(super) fn Parts(run: RunId, seq: Seq, revision: u64, chosen: Signal<Option<S
     let app_state = app_state();
     let mut chosen = chosen;
     let now = use_memo(use_reactive!(|(revision,)| revision));
-    let parts = api::use_fetched::<StepParts>(move || {
+    let parts = api::use_fetched::<StepDetail>(move || {
         drop(now.read());
         format!("/runs/{run}/steps/{seq}")
     });
@@ -277,7 +277,7 @@ mod tests {
             started: Timestamp::from_millis(0),
             ended: None,
             cost: RunCost::default(),
-            asks: 0,
+            open_questions: 0,
             undone: false,
         };
         RunDetails {

@@ -2,7 +2,8 @@
 
 use dioxus::prelude::*;
 use shared_types::wire::{
-    ApiToken, CeremonyStart, FinishCeremony, NewPasskey, NewToken, Passkey, RecoveryCodes, Scope, Session,
+    ApiToken, CeremonyStart, FinishCeremony, NewPasskey, NewToken, Passkey, RecoveryCodes, Session,
+    TokenScope,
 };
 
 use super::webauthn;
@@ -165,12 +166,12 @@ pub(crate) fn Tokens() -> Element {
     });
     let make = move |event: FormEvent| {
         event.prevent_default();
-        let mut scopes = vec![Scope::Read];
+        let mut scopes = vec![TokenScope::Read];
         if *write.peek() {
-            scopes.push(Scope::Write);
+            scopes.push(TokenScope::Write);
         }
         if *terminal.peek() {
-            scopes.push(Scope::Terminal);
+            scopes.push(TokenScope::Terminal);
         }
         let body = NewToken { name: name.peek().trim().to_owned(), scopes, days: *days.peek() };
         spawn(async move {
@@ -231,12 +232,12 @@ pub(crate) fn Tokens() -> Element {
     }
 }
 
-fn scopes(scopes: &[Scope]) -> String {
+fn scopes(scopes: &[TokenScope]) -> String {
     let names = scopes.iter().map(|scope| match scope {
-        Scope::Read => words::settings::account::SCOPE_READ,
-        Scope::Write => words::settings::account::SCOPE_WRITE,
-        Scope::Terminal => words::settings::account::SCOPE_TERMINAL,
-        Scope::Account => words::settings::account::SCOPE_ACCOUNT,
+        TokenScope::Read => words::settings::account::SCOPE_READ,
+        TokenScope::Write => words::settings::account::SCOPE_WRITE,
+        TokenScope::Terminal => words::settings::account::SCOPE_TERMINAL,
+        TokenScope::Account => words::settings::account::SCOPE_ACCOUNT,
     });
     names.collect::<Vec<_>>().join(", ")
 }

@@ -2,7 +2,9 @@
 
 use dioxus::prelude::*;
 use gloo_timers::future::TimeoutFuture;
-use shared_types::wire::{GrantLine, GrantList, KeyEntry, LocalModelLine, ModelLine, ModelList, ModelTried};
+use shared_types::wire::{
+    GrantLine, GrantList, KeyEntry, LocalModelLine, ModelLine, ModelList, ModelTestResult,
+};
 
 pub(crate) use super::budgets::BudgetForm;
 use super::budgets::budgets;
@@ -74,11 +76,11 @@ pub(crate) fn Models() -> Element {
 
 /// The local model: its download, its progress, and its speed.
 fn local_model(model: &LocalModelLine, refresh: Signal<u32>) -> Element {
-    let LocalModelLine { bytes, here, fetching, ready, declined, .. } = *model;
+    let LocalModelLine { bytes, downloaded, fetching, ready, declined, .. } = *model;
     let about = match (ready, fetching) {
         (true, _) => speed_text(model),
-        (false, true) => words::settings::models::fetched_of(here, bytes),
-        (false, false) => words::settings::models::to_be_fetched(bytes - here.min(bytes)),
+        (false, true) => words::settings::models::fetched_of(downloaded, bytes),
+        (false, false) => words::settings::models::to_be_fetched(bytes - downloaded.min(bytes)),
     };
     let go = |what: &str| {
         let path = format!("/models/local/{what}");
@@ -90,11 +92,11 @@ fn local_model(model: &LocalModelLine, refresh: Signal<u32>) -> Element {
             Icon { name: "hard-drive" }
             div { class: "two", b { "{model.name}" } small { "{about}" } }
             if fetching {
-                progress { max: "{bytes}", value: "{here}", "aria-label": words::settings::models::DOWNLOAD }
+                progress { max: "{bytes}", value: "{downloaded}", "aria-label": words::settings::models::DOWNLOAD }
                 {button("btn", "square", words::STOP, go("stop"))}
             } else if !ready {
                 if !declined { {button("btn", "x", words::settings::models::DECLINE, go("decline"))} }
-                {button("btn pri", "download", words::settings::models::fetch(bytes - here.min(bytes)), go("fetch"))}
+                {button("btn pri", "download", words::settings::models::fetch(bytes - downloaded.min(bytes)), go("fetch"))}
             }
         }
         if let Some(failure) = &model.failure { p { class: "note-line warn", Icon { name: "triangle-alert" } span { {words::settings::models::cannot_run(failure)} } } }
@@ -121,7 +123,7 @@ fn roles(list: &ModelList) -> Element {
                     div { class: "two",
                         b { {role_name(&line.role)} }
                         small {
-                            {match &line.gets {
+                            {match &line.effective {
                                 None => words::settings::models::NO_MODEL.to_owned(),
                                 Some(gets) if *gets == line.model => models.iter().find(|m| m.name == *gets).map(price).unwrap_or_default(),
                                 Some(gets) => words::settings::models::gets_for_now(gets),
@@ -171,11 +173,11 @@ fn ModelRow(model: ModelLine) -> Element {
         said.set(words::settings::models::ASKING.into());
         let path = path.clone();
         api::run(async move {
-            let answer: ApiResult<ModelTried> = api::post(&path, &api::Empty {}).await;
+            let answer: ApiResult<ModelTestResult> = api::post(&path, &api::Empty {}).await;
             let words = match answer {
                 Ok(tried) => {
                     let paid = tried.micros.map(money).unwrap_or_default();
-                    words::settings::models::tried(tried.ok, tried.millis, &tried.words, &paid)
+                    words::settings::models::tried(tried.ok, tried.millis, &tried.text, &paid)
                 }
                 Err(failure) => failure.text(),
             };

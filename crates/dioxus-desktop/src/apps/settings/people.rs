@@ -1,7 +1,7 @@
 //! People that the owner invites: an invitation is a link that makes an account with a computer of its own.
 
 use dioxus::prelude::*;
-use shared_types::wire::{Invitation, Invite, Invited};
+use shared_types::wire::{CreatedInvitation, Invitation, InvitationRequest};
 
 use super::account::remove;
 use crate::api::{self, ApiResult};
@@ -17,16 +17,16 @@ pub(crate) fn People() -> Element {
     let app_state = app_state();
     let mut refresh = use_signal(|| 0u32);
     let mut name = use_signal(String::new);
-    let mut made = use_signal(|| None::<Invited>);
+    let mut made = use_signal(|| None::<CreatedInvitation>);
     let invitations = api::use_fetched::<Vec<Invitation>>(move || {
         drop(refresh.read());
         "/auth/invitations".to_owned()
     });
     let invite = move |event: FormEvent| {
         event.prevent_default();
-        let body = Invite { name: name.peek().trim().to_owned() };
+        let body = InvitationRequest { name: name.peek().trim().to_owned() };
         spawn(async move {
-            let answer: ApiResult<Invited> = api::post("/auth/invitations", &body).await;
+            let answer: ApiResult<CreatedInvitation> = api::post("/auth/invitations", &body).await;
             match answer {
                 Ok(invited) => {
                     made.set(Some(invited));
@@ -44,7 +44,7 @@ pub(crate) fn People() -> Element {
             input { class: "field", placeholder: words::settings::account::PERSON_NAME_EXAMPLE, "aria-label": words::settings::account::PERSON_NAME, required: true, pattern: SOME_WORDS, value: "{name}", oninput: move |e| name.set(e.value()) }
             button { class: "btn pri", r#type: "submit", Icon { name: "plus" } {words::settings::account::INVITE} }
         }
-        if let Some(Invited { link, invitation }) = made() {
+        if let Some(CreatedInvitation { link, invitation }) = made() {
             div { class: "secret", role: "status",
                 p { {words::settings::account::give_link(&invitation.name, &clock::full(invitation.expires))} }
                 code { id: "invitation-link", "{link}" }

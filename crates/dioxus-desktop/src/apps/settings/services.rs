@@ -3,8 +3,8 @@
 
 use dioxus::prelude::*;
 use shared_types::wire::{
-    KeyEntry, SearchLine, SearchTried, ServiceList, TelemetryLine, ToolLine, ToolServerKind, ToolServerLine,
-    ToolServerState,
+    KeyEntry, McpServerKind, McpServerLine, McpServerState, McpToolLine, SearchLine, SearchTestResult,
+    ServiceList, TelemetryLine,
 };
 
 use super::keys::{Key, brand, known};
@@ -21,7 +21,7 @@ use crate::words;
 #[component]
 pub(crate) fn Services() -> Element {
     let refresh = use_signal(|| 0u32);
-    let servers = use_read::<Vec<ToolServerLine>>("/mcp", Change::is_of_tool_call, refresh);
+    let servers = use_read::<Vec<McpServerLine>>("/mcp", Change::is_of_tool_call, refresh);
     let services = use_read::<ServiceList>("/services", |_| false, refresh);
     let keys = use_read::<Vec<KeyEntry>>("/keys", |_| false, refresh);
     let (servers, services, keys) = match (&*servers.read(), &*services.read(), &*keys.read()) {
@@ -79,19 +79,19 @@ fn required_keys(names: &[String], keys: &[KeyEntry], refresh: Signal<u32>) -> E
 }
 
 /// The state of a server: its name, its class, and the label of the button.
-fn server_state(server: &ToolServerLine) -> (&'static str, &'static str, &'static str) {
+fn server_state(server: &McpServerLine) -> (&'static str, &'static str, &'static str) {
     match (server.state, server.kind) {
-        (ToolServerState::Up, ToolServerKind::Address) => {
+        (McpServerState::Up, McpServerKind::Address) => {
             (words::settings::services::CONNECTED, "chip ok", words::settings::services::CONNECT_AGAIN)
         }
-        (ToolServerState::Up, ToolServerKind::Program) => {
+        (McpServerState::Up, McpServerKind::Program) => {
             (words::settings::services::RUNNING, "chip ok", words::settings::services::RESTART)
         }
-        (ToolServerState::Down, _) => (words::FAILED, "chip bad", words::TRY_AGAIN),
-        (ToolServerState::Idle, ToolServerKind::Address) => {
+        (McpServerState::Down, _) => (words::FAILED, "chip bad", words::TRY_AGAIN),
+        (McpServerState::Idle, McpServerKind::Address) => {
             (words::settings::services::NOT_CONNECTED, "chip", words::settings::services::CONNECT)
         }
-        (ToolServerState::Idle, ToolServerKind::Program) => {
+        (McpServerState::Idle, McpServerKind::Program) => {
             (words::settings::services::NOT_STARTED, "chip", words::settings::services::START)
         }
     }
@@ -99,7 +99,7 @@ fn server_state(server: &ToolServerLine) -> (&'static str, &'static str, &'stati
 
 /// An MCP server with its tools.
 #[component]
-fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> Element {
+fn Server(server: McpServerLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> Element {
     let app_state = app_state();
     let mut busy = use_signal(|| false);
     let title = server.name.clone();
@@ -120,7 +120,7 @@ fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> 
     };
     let (word, class, verb) = server_state(&server);
     let word = choose_text(busy(), words::settings::services::STARTING, word);
-    let is_far = server.kind == ToolServerKind::Address;
+    let is_far = server.kind == McpServerKind::Address;
     let kind = choose_text(is_far, words::settings::services::ADDRESS, words::settings::services::PROGRAM);
     let roles: Vec<String> = server.roles.iter().map(|role| role_name(role)).collect();
     rsx! {
@@ -128,12 +128,12 @@ fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> 
             Icon { name: choose_text(is_far, "link", "box") }
             div { class: "two",
                 b { "{title}" span { class, role: "status", "{word}" } }
-                small { {words::settings::services::way(kind)} code { "{server.way}" } }
+                small { {words::settings::services::way(kind)} code { "{server.target}" } }
                 small { {words::settings::services::for_roles(&roles)} }
             }
             // It stays where the keyboard is, so it is never taken away.
             button { class: "btn", r#type: "button", "aria-disabled": busy().to_string(), "aria-label": words::settings::services::verb_on(verb, &title), onclick: again, {choose_text(busy(), words::settings::services::STARTING_BUTTON, verb)} }
-            if let Some(problem) = server.trouble.as_ref().filter(|_| !busy()) {
+            if let Some(problem) = server.problem.as_ref().filter(|_| !busy()) {
                 p { class: "note-line bad", Icon { name: "triangle-alert" } span { "{problem}" } }
             }
             {tools(&server.tools)}
@@ -143,7 +143,7 @@ fn Server(server: ToolServerLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> 
 }
 
 /// The tools of a server, each with whether it asks first.
-fn tools(tools: &[ToolLine]) -> Element {
+fn tools(tools: &[McpToolLine]) -> Element {
     if tools.is_empty() {
         return rsx! { small { class: "quiet", {words::settings::services::TOOLS_UNKNOWN} } };
     }
@@ -176,13 +176,13 @@ fn Search(search: SearchLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> Elem
         let mut said = said;
         said.set(words::settings::services::SEARCHING.into());
         spawn(async move {
-            let answer: ApiResult<SearchTried> = api::post("/services/search/test", &api::Empty {}).await;
+            let answer: ApiResult<SearchTestResult> = api::post("/services/search/test", &api::Empty {}).await;
             said.set(match answer {
                 Ok(tried) if tried.ok => {
                     words::settings::services::search_answered(tried.millis, tried.results)
                 }
                 Ok(tried) => {
-                    words::settings::services::search_failed(tried.trouble.as_deref().unwrap_or_default())
+                    words::settings::services::search_failed(tried.problem.as_deref().unwrap_or_default())
                 }
                 Err(failure) => failure.text(),
             });

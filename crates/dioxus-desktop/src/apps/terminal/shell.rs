@@ -72,7 +72,7 @@ impl ShellConnection {
         self.waiting.set(waiting);
         let shown = self.shown.get() + bytes;
         if shown >= REPORT || waiting == 0 {
-            connection::send(&FromClient::Shown { terminal, bytes: shown });
+            connection::send(&FromClient::Acknowledged { terminal, bytes: shown });
             self.shown.set(0);
         } else {
             self.shown.set(shown);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use dioxus::prelude::*;
 use shared_types::payload::tool::{RequestVerdict, StopReason, ToolStatus};
 use shared_types::wire::{
-    CallDetails, CallRow, CallStatus, FromClient, RunCommand, StartCommand, StartedCommand,
+    CallDetails, CallLine, CallStatus, CellCommand, FromClient, StartCommand, StartedCommand,
 };
 use shared_types::{OpId, TerminalId};
 
@@ -24,7 +24,7 @@ const LIVE: usize = 64 << 10;
 
 /// The state of a command, as a chip.
 #[component]
-pub(super) fn CallBadge(call: CallRow) -> Element {
+pub(super) fn CallBadge(call: CallLine) -> Element {
     let class = match call.status {
         CallStatus::Running => "chip run",
         CallStatus::Held => "chip warn",
@@ -70,7 +70,7 @@ fn limit_name(reason: StopReason) -> Option<&'static str> {
 /// How a command ended, as a sentence.
 fn ending(call: &CallDetails) -> String {
     match &call.status {
-        None if call.held.is_some() => {
+        None if call.dry_run_changes.is_some() => {
             call.code.map_or_else(|| words::timeline::TRIED.into(), words::timeline::tried_with_exit)
         }
         None => words::timeline::RUNS.into(),
@@ -102,7 +102,7 @@ pub(super) fn CallInfo(op: OpId, call: CallDetails) -> Element {
         facts.push(words::timeline::met_limits(&limits));
     }
     facts.push(choose_text(call.network, words::timeline::WITH_NETWORK, words::timeline::NO_NETWORK).into());
-    let running = call.status.is_none() && call.held.is_none();
+    let running = call.status.is_none() && call.dry_run_changes.is_none();
     rsx! {
         p { class: "quiet", {facts.join(" · ")} }
         for note in &report.notes {
@@ -115,8 +115,8 @@ pub(super) fn CallInfo(op: OpId, call: CallDetails) -> Element {
         } else {
             p { class: "quiet", {words::timeline::PRINTED_NOTHING} }
         }
-        if call.asked > 0 {
-            h4 { {words::timeline::requests(call.asked)} }
+        if call.request_count > 0 {
+            h4 { {words::timeline::requests(call.request_count)} }
             ul { class: "asked",
                 for request in &call.requests {
                     li {
@@ -225,7 +225,7 @@ fn Live(op: OpId) -> Element {
                     let excess = bytes.len().saturating_sub(LIVE);
                     bytes.drain(..excess);
                     text.set(plain(bytes));
-                    connection::send(&FromClient::Shown { terminal, bytes: more.len() as u64 });
+                    connection::send(&FromClient::Acknowledged { terminal, bytes: more.len() as u64 });
                 }
                 FromTerminal::Ended => {}
             }
@@ -266,7 +266,7 @@ fn plain(bytes: &[u8]) -> String {
 pub(crate) fn start(app_state: AppState, line: &str, dry: bool) {
     let op = crate::ids::op();
     let argv = ["sh", "-c", line].map(str::to_owned).to_vec();
-    let run = RunCommand { argv, dry, ..RunCommand::default() };
+    let run = CellCommand { argv, dry, ..CellCommand::default() };
     let body = StartCommand { run, command: Some(crate::ids::command()), op: Some(op) };
     api::run(async move {
         let answer: ApiResult<StartedCommand> = api::post("/commands", &body).await;

@@ -2,7 +2,7 @@
 
 use dioxus::prelude::*;
 use shared_types::OpId;
-use shared_types::wire::OperationDetail;
+use shared_types::wire::OperationDetails;
 
 use super::command::{CallBadge, CallInfo, CommandButtons};
 use super::{OperationList, row_title};
@@ -21,7 +21,7 @@ pub(crate) fn Detail(list: OperationList, op: OpId) -> Element {
     let app_state = app_state();
     let mut chosen = list.chosen;
     let changes = use_changes(move |change| change.is_of_operation(op));
-    let detail = api::use_fetched::<OperationDetail>(move || {
+    let detail = api::use_fetched::<OperationDetails>(move || {
         drop(changes.read());
         format!("/operations/{op}")
     });
@@ -48,7 +48,7 @@ pub(crate) fn Detail(list: OperationList, op: OpId) -> Element {
                 }
                 p { class: "quiet meta", i { class: author(row.source, &row.actor) } {words::timeline::about(&row.actor, &clock::full(row.ts), row.first, row.last)} }
                 div { class: "acts",
-                    if let Some(call) = open { CommandButtons { op, held: call.held.is_some() } }
+                    if let Some(call) = open { CommandButtons { op, held: call.dry_run_changes.is_some() } }
                     if row.reversible || row.undone {
                         button { class: "btn", onclick: move |_| undo::open_dialog(app_state, plan.clone()), Icon { name: choose_text(kind == RevertKind::Undo, "undo-2", "redo-2") } "{kind.verb()}" }
                     }

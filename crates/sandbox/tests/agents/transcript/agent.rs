@@ -15,7 +15,7 @@ use super::{Line, lines, row};
 pub(super) struct Agent {
     pub(super) role: String,
     pub(super) lines: Vec<Line>,
-    /// Who gave it its work; nobody, if that was the person.
+    /// The agent that it works for; `None` if it works for the person.
     pub(super) requester: Option<String>,
     /// Its calls, in the order of the lines that tell of them.
     calls: Vec<OpId>,

@@ -1,38 +1,38 @@
-//! Contents as text for a person: cut where they are long, and said so.
+//! Contents as text for a person. Long ones are cut, with a note.
 
 use std::io::Read;
 
 use event_log::EventLog;
 use shared_types::ContentRef;
 
-/// Bytes of a content that are shown at most.
-const SHOWN: u64 = 256 << 10;
+/// The most bytes of a content that are shown.
+const MAX_SHOWN_BYTES: u64 = 256 << 10;
 
-/// A text, and what has to be said about it.
+/// A text, and a note about it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct ShownText {
     pub(super) text: Option<String>,
     pub(super) note: Option<String>,
 }
 
-/// A content as text. What was purged or is damaged is said, and fails nothing else.
-pub(super) fn show(log: &dyn EventLog, content: &ContentRef) -> Shown {
+/// A content as text. A purged or damaged one gives a note, not an error.
+pub(super) fn show(log: &dyn EventLog, content: &ContentRef) -> ShownText {
     let mut bytes = Vec::new();
-    let read = log.content(&content.hash).map(|reader| reader.take(SHOWN).read_to_end(&mut bytes));
+    let read = log.content(&content.hash).map(|reader| reader.take(MAX_SHOWN_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(Ok(_)) => {}
-        Ok(Err(e)) => return Shown { text: None, note: Some(e.to_string()) },
-        Err(e) => return Shown { text: None, note: Some(e.to_string()) },
+        Ok(Err(e)) => return ShownText { text: None, note: Some(e.to_string()) },
+        Err(e) => return ShownText { text: None, note: Some(e.to_string()) },
     }
-    let note = (content.size > SHOWN)
-        .then(|| format!("The first {} KiB of {} are shown.", SHOWN >> 10, kib(content.size)));
-    // A character may be cut in two at the end; it is left out.
+    let note = (content.size > MAX_SHOWN_BYTES)
+        .then(|| format!("The first {} KiB of {} are shown.", MAX_SHOWN_BYTES >> 10, kib(content.size)));
+    // A character that is cut in two at the end is left out.
     if let Err(e) = std::str::from_utf8(&bytes)
         && e.error_len().is_none()
     {
         bytes.truncate(e.valid_up_to());
     }
-    Shown { text: Some(String::from_utf8_lossy(&bytes).into_owned()), note }
+    ShownText { text: Some(String::from_utf8_lossy(&bytes).into_owned()), note }
 }
 
 fn kib(bytes: u64) -> String {
@@ -47,7 +47,7 @@ pub(super) fn pretty(text: String) -> String {
     }
 }
 
-/// Markdown without its signs, for a line of a list. What is between backticks stays as it is.
+/// Markdown without its markup, for a line of a list. Text between backticks is unchanged.
 pub(super) fn plain(markdown: &str) -> String {
     let lines = markdown.lines().map(str::trim).filter(|line| !line.starts_with("```"));
     let bare = lines.map(|line| {
@@ -63,7 +63,7 @@ pub(super) fn plain(markdown: &str) -> String {
         .collect()
 }
 
-/// Links by their words.
+/// Replaces links by their texts.
 fn without_links(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -85,7 +85,7 @@ fn without_links(text: &str) -> String {
     out + rest
 }
 
-/// One line of so many characters at most, without anything that a terminal would obey.
+/// One line of at most `limit` characters, without control characters.
 pub(super) fn line(text: &str, limit: usize) -> String {
     let mut words = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(bytes: &[u8]) -> Shown {
+    fn shown(bytes: &[u8]) -> ShownText {
         let log = MemoryLog::new(UserId::parse("ada").unwrap());
         let staged = log.stage(&mut &*bytes).unwrap();
         let content = staged.content();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters_and_said_to_be() {
-        assert_eq!(shown(b"short"), Shown { text: Some("short".into()), note: None });
+        assert_eq!(shown(b"short"), ShownText { text: Some("short".into()), note: None });
         let long = format!("{}é", "a".repeat((256 << 10) - 1));
         let cut = shown(long.as_bytes());
         assert_eq!(cut.text.map(|text| text.len()), Some((256 << 10) - 1));

@@ -15,7 +15,7 @@ use hypervisor::server::ServerConfig;
 use sandbox::machine::{Machine, MachineConfig};
 use sandbox::open_computer::OpenComputer;
 use serde_json::{Value, json};
-use shared_types::wire::{NewToken, Scope};
+use shared_types::wire::{NewToken, TokenScope};
 use shared_types::{Timestamp, UserId};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -24,15 +24,15 @@ use tower::ServiceExt;
 pub(crate) const DAY: i64 = 24 * 60 * 60 * 1000;
 const START: i64 = 1_800_000_000_000;
 
-struct Nothing;
+struct NoAssets;
 
-impl Assets for Nothing {
+impl Assets for NoAssets {
     fn get(&self, _: &str) -> Option<Asset> {
         None
     }
 }
 
-pub(crate) struct House {
+pub(crate) struct TestMachine {
     pub(crate) identity: IdentityStore,
     pub(crate) port: u16,
     router: Router,
@@ -42,9 +42,9 @@ pub(crate) struct House {
     folder: TempDir,
 }
 
-/// What somebody shows at the door.
+/// The credential of a request.
 #[derive(Debug, Clone)]
-pub(crate) enum Pass {
+pub(crate) enum TestCredential {
     None,
     Cookie(String),
     Token(String),
@@ -58,7 +58,7 @@ fn caller() -> ClientInfo {
     ClientInfo { address: "192.0.2.7".into(), browser: "test".into() }
 }
 
-impl House {
+impl TestMachine {
     pub(crate) async fn new() -> Self {
         Self::with(|_| ()).await
     }
@@ -92,10 +92,11 @@ impl House {
         let mut config = MachineConfig::new(ServerConfig::local(0, folder.path().to_owned()));
         config.server.rates = RateLimits::unlimited();
         configure(&mut config);
-        let machine =
-            Machine::start(&config, clock.clone(), &owner(), "Ada", Arc::new(Nothing), "test").await.unwrap();
+        let machine = Machine::start(&config, clock.clone(), &owner(), "Ada", Arc::new(NoAssets), "test")
+            .await
+            .unwrap();
         let (port, router) = (machine.port(), machine.router());
-        let desk = machine.desk().await.unwrap();
+        let open_computer = machine.owner_computer().await.unwrap();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(async {
             let _ = machine
@@ -105,7 +106,7 @@ impl House {
                 .await;
         });
         let identity = IdentityStore::open(folder.path(), clock).unwrap();
-        (Self { identity, port, router, time, stop, serving, folder }, desk)
+        (Self { identity, port, router, time, stop, serving, folder }, open_computer)
     }
 
     pub(crate) fn wait(&self, millis: i64) {
@@ -120,19 +121,19 @@ impl House {
         self.folder.path()
     }
 
-    pub(crate) fn cookie_of(&self, user: &UserId) -> Pass {
+    pub(crate) fn cookie_of(&self, user: &UserId) -> TestCredential {
         let link = self.identity.make_link(user).unwrap();
         let session = self.identity.redeem_link(&link.reveal(), &caller()).unwrap();
-        Pass::Cookie(format!("choir_session_{}={}", self.port, session.secret.reveal()))
+        TestCredential::Cookie(format!("choir_session_{}={}", self.port, session.secret.reveal()))
     }
 
-    pub(crate) fn owners(&self) -> Pass {
+    pub(crate) fn owners(&self) -> TestCredential {
         self.cookie_of(&owner())
     }
 
-    pub(crate) fn token_of(&self, user: &UserId, scopes: &[Scope]) -> Pass {
+    pub(crate) fn token_of(&self, user: &UserId, scopes: &[TokenScope]) -> TestCredential {
         let wish = NewToken { name: "script".into(), scopes: scopes.to_vec(), days: Some(3) };
-        Pass::Token(self.identity.make_token(user, &wish, &caller()).unwrap().secret.unwrap())
+        TestCredential::Token(self.identity.make_token(user, &wish, &caller()).unwrap().secret.unwrap())
     }
 
     pub(crate) fn guest(&self) -> UserId {
@@ -140,7 +141,13 @@ impl House {
         self.identity.accept(&invitation.secret.reveal(), &caller()).unwrap().user.id
     }
 
-    pub(crate) async fn send(&self, pass: &Pass, method: Method, path: &str, body: Sent) -> Answer {
+    pub(crate) async fn send(
+        &self,
+        pass: &TestCredential,
+        method: Method,
+        path: &str,
+        body: RequestBody,
+    ) -> TestResponse {
         self.send_under(None, pass, method, path, body).await
     }
 
@@ -148,11 +155,11 @@ impl House {
     pub(crate) async fn send_under(
         &self,
         command: Option<&str>,
-        pass: &Pass,
+        pass: &TestCredential,
         method: Method,
         path: &str,
-        body: Sent,
-    ) -> Answer {
+        body: RequestBody,
+    ) -> TestResponse {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -163,17 +170,19 @@ impl House {
             request = request.header("choir-command", command);
         }
         match pass {
-            Pass::None => {}
-            Pass::Cookie(cookie) => request = request.header("cookie", cookie),
-            Pass::Token(token) => request = request.header("authorization", format!("Bearer {token}")),
+            TestCredential::None => {}
+            TestCredential::Cookie(cookie) => request = request.header("cookie", cookie),
+            TestCredential::Token(token) => {
+                request = request.header("authorization", format!("Bearer {token}"))
+            }
         }
         let bytes = match body {
-            Sent::Nothing => Vec::new(),
-            Sent::Json(value) => {
+            RequestBody::Empty => Vec::new(),
+            RequestBody::Json(value) => {
                 request = request.header("content-type", "application/json");
                 value.to_string().into_bytes()
             }
-            Sent::Bytes(kind, bytes) => {
+            RequestBody::Bytes(kind, bytes) => {
                 request = request.header("content-type", kind);
                 bytes
             }
@@ -182,8 +191,14 @@ impl House {
     }
 
     /// The same with another header.
-    pub(crate) async fn send_with(&self, pass: &Pass, path: &str, name: &str, value: &str) -> Answer {
-        let Pass::Cookie(cookie) = pass else { panic!("this is for browsers") };
+    pub(crate) async fn send_with(
+        &self,
+        pass: &TestCredential,
+        path: &str,
+        name: &str,
+        value: &str,
+    ) -> TestResponse {
+        let TestCredential::Cookie(cookie) = pass else { panic!("this is for browsers") };
         let request = Request::builder()
             .uri(path)
             .header("host", format!("localhost:{}", self.port))
@@ -193,28 +208,28 @@ impl House {
         self.answer(request.body(Body::empty()).unwrap()).await
     }
 
-    async fn answer(&self, request: Request<Body>) -> Answer {
+    async fn answer(&self, request: Request<Body>) -> TestResponse {
         let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
         let bytes = to_bytes(body, 1 << 26).await.unwrap().to_vec();
         let json = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Answer { status: parts.status, headers: parts.headers, bytes, json }
+        TestResponse { status: parts.status, headers: parts.headers, bytes, json }
     }
 
     /// As the owner, in a browser.
-    pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.send(&self.owners(), Method::GET, path, Sent::Nothing).await
+    pub(crate) async fn get(&self, path: &str) -> TestResponse {
+        self.send(&self.owners(), Method::GET, path, RequestBody::Empty).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
-        self.send(&self.owners(), Method::POST, path, Sent::Json(body)).await
+    pub(crate) async fn post(&self, path: &str, body: Value) -> TestResponse {
+        self.send(&self.owners(), Method::POST, path, RequestBody::Json(body)).await
     }
 
-    pub(crate) async fn put(&self, path: &str, bytes: &[u8]) -> Answer {
-        let sent = Sent::Bytes("application/octet-stream", bytes.to_vec());
+    pub(crate) async fn put(&self, path: &str, bytes: &[u8]) -> TestResponse {
+        let sent = RequestBody::Bytes("application/octet-stream", bytes.to_vec());
         self.send(&self.owners(), Method::PUT, path, sent).await
     }
 
-    pub(crate) async fn write(&self, path: &str, text: &str) -> Answer {
+    pub(crate) async fn write(&self, path: &str, text: &str) -> TestResponse {
         let written = self.put(&format!("/api/v1/content?path={path}"), text.as_bytes()).await;
         assert_eq!(written.status, StatusCode::OK, "{written:?}");
         written
@@ -227,21 +242,21 @@ impl House {
 
 /// The body of a request.
 #[derive(Debug, Clone)]
-pub(crate) enum Sent {
-    Nothing,
+pub(crate) enum RequestBody {
+    Empty,
     Json(Value),
     Bytes(&'static str, Vec<u8>),
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Vec<u8>,
     pub(crate) json: Value,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Servers that run elsewhere, over streamable HTTP.
+//! Remote MCP servers, over streamable HTTP.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,17 +8,17 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, routing::post};
 use serde_json::{Value, json};
 
-use crate::house::{House, SECRET};
+use crate::test_servers::{SECRET, TestServers};
 
 /// How the server answers.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum ResponseFormat {
     Json,
     Events,
 }
 
 /// A tracker on this machine that wants its key; the address.
-async fn serve(form: Form) -> (String, Arc<AtomicU32>) {
+async fn serve(form: ResponseFormat) -> (String, Arc<AtomicU32>) {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let answer = move |headers: HeaderMap, Json(request): Json<Value>| {
@@ -31,7 +31,7 @@ async fn serve(form: Form) -> (String, Arc<AtomicU32>) {
     (format!("http://127.0.0.1:{port}/mcp"), calls)
 }
 
-fn respond(form: Form, headers: &HeaderMap, request: &Value, calls: &AtomicU32) -> Response {
+fn respond(form: ResponseFormat, headers: &HeaderMap, request: &Value, calls: &AtomicU32) -> Response {
     let key = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     if key != Some(&format!("Bearer {SECRET}")) {
         let said = format!("no entry with {}", key.unwrap_or("nothing"));
@@ -59,8 +59,8 @@ fn respond(form: Form, headers: &HeaderMap, request: &Value, calls: &AtomicU32) 
     };
     let message = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
     match form {
-        Form::Json => Json(message).into_response(),
-        Form::Events => {
+        ResponseFormat::Json => Json(message).into_response(),
+        ResponseFormat::Events => {
             let body = format!("event: message\ndata: {message}\n\n");
             ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
         }
@@ -73,44 +73,44 @@ fn tracker(url: &str, key: &str) -> String {
 
 #[tokio::test]
 async fn a_server_elsewhere_is_reached_with_the_key_of_the_vault() {
-    for form in [Form::Json, Form::Events] {
+    for form in [ResponseFormat::Json, ResponseFormat::Events] {
         let (url, calls) = serve(form).await;
-        let house = House::new(&tracker(&url, "tracker"));
-        let offer = house.offer().await;
-        assert_eq!(offer.tools.len(), 3, "{:?}", house.tools.lines());
-        assert_eq!((house.says("count").await, house.says("count").await), ("1".into(), "2".into()));
+        let servers = TestServers::new(&tracker(&url, "tracker"));
+        let offer = servers.offer().await;
+        assert_eq!(offer.tools.len(), 3, "{:?}", servers.tools.lines());
+        assert_eq!((servers.says("count").await, servers.says("count").await), ("1".into(), "2".into()));
         assert_eq!(calls.load(Ordering::Relaxed), 2);
-        let said = house.says("echo").await;
+        let said = servers.says("echo").await;
         assert!(said.contains("[a secret]") && !said.contains(SECRET), "{said}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_without_end_costs_one_call() {
-    for form in [Form::Json, Form::Events] {
+    for form in [ResponseFormat::Json, ResponseFormat::Events] {
         let (url, _) = serve(form).await;
-        let house = House::new(&tracker(&url, "tracker"));
-        let why = house.fails("flood").await;
+        let servers = TestServers::new(&tracker(&url, "tracker"));
+        let why = servers.fails("flood").await;
         assert!(why.len() < 1_000, "{why}");
-        assert_eq!(house.says("count").await, "1");
+        assert_eq!(servers.says("count").await, "1");
     }
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_let_us_in_is_told_of() {
-    let (url, _) = serve(Form::Json).await;
-    let house = House::new(&format!("[mcp.tracker]\nurl = \"{url}\"\n"));
-    assert_eq!(house.offer().await.silent, ["tracker"]);
-    let trouble = house.tools.lines()[0].trouble.clone().unwrap();
+    let (url, _) = serve(ResponseFormat::Json).await;
+    let servers = TestServers::new(&format!("[mcp.tracker]\nurl = \"{url}\"\n"));
+    assert_eq!(servers.offer().await.silent, ["tracker"]);
+    let trouble = servers.tools.lines()[0].problem.clone().unwrap();
     assert!(trouble.contains("401"), "{trouble}");
-    let nobody = House::new("[mcp.tracker]\nurl = \"http://127.0.0.1:9/mcp\"\n");
-    assert_eq!(nobody.offer().await.silent, ["tracker"]);
-    let trouble = nobody.tools.lines()[0].trouble.clone().unwrap();
+    let unreachable = TestServers::new("[mcp.tracker]\nurl = \"http://127.0.0.1:9/mcp\"\n");
+    assert_eq!(unreachable.offer().await.silent, ["tracker"]);
+    let trouble = unreachable.tools.lines()[0].problem.clone().unwrap();
     assert!(trouble.contains("refused") && !trouble.contains("::"), "{trouble}");
 }
 
 #[tokio::test]
 async fn what_stands_behind_a_question_mark_is_not_shown() {
-    let house = House::new("[mcp.tracker]\nurl = \"https://example.org/mcp?key=abc\"\n");
-    assert_eq!(house.tools.lines()[0].way, "https://example.org/mcp");
+    let servers = TestServers::new("[mcp.tracker]\nurl = \"https://example.org/mcp?key=abc\"\n");
+    assert_eq!(servers.tools.lines()[0].target, "https://example.org/mcp");
 }

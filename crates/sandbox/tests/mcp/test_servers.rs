@@ -1,4 +1,4 @@
-//! A computer's place, its servers, and one key in its vault.
+//! MCP servers in a temporary folder, and one key in the vault.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ impl ApiKeys for OneKey {
     }
 }
 
-pub(crate) struct House {
+pub(crate) struct TestServers {
     pub(crate) folder: TempDir,
     pub(crate) tools: McpTools,
 }
 
-impl House {
+impl TestServers {
     /// `{fixtures}` in the settings stands for where the fixtures are.
     pub(crate) fn new(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -83,12 +83,12 @@ fn open(folder: &TempDir, settings: &str) -> McpTools {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
     let fixtures = std::fs::canonicalize(fixtures).unwrap();
     let table: toml::Table = settings.replace("{fixtures}", fixtures.to_str().unwrap()).parse().unwrap();
-    let minds = AgentServices::new(None).unwrap().with_mcp(table["mcp"].as_table()).unwrap();
-    let minds = AgentServices { keys: Arc::new(|_| Arc::new(OneKey)), ..minds };
-    let place = ComputerPaths::at(folder.path());
+    let agent_services = AgentServices::new(None).unwrap().with_mcp(table["mcp"].as_table()).unwrap();
+    let agent_services = AgentServices { keys: Arc::new(|_| Arc::new(OneKey)), ..agent_services };
+    let paths = ComputerPaths::at(folder.path());
     let cells = CellSettings::default();
-    let backend = cells.backend(&place.state);
-    let folders = place.state.join("cells");
-    let launch = McpServerCells::new(cells, backend, &place, "ada".into(), folders, &minds.rules);
-    minds.mcp_tools_with(&place, &UserId::parse("ada").unwrap(), Arc::new(launch))
+    let backend = cells.backend(&paths.state);
+    let folders = paths.state.join("cells");
+    let launch = McpServerCells::new(cells, backend, &paths, "ada".into(), folders, &agent_services.rules);
+    agent_services.mcp_tools_with(&paths, &UserId::parse("ada").unwrap(), Arc::new(launch))
 }

@@ -1,4 +1,4 @@
-//! What must hold of a scenario that was stopped somewhere and went on.
+//! What must be true of a scenario that was stopped at some point and resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -14,24 +14,24 @@ use shared_types::payload::tool::ToolEvent;
 use shared_types::wire::RunState;
 use shared_types::{Event, OpId, Payload};
 
-use crate::cut::{CutOff, asks, open_outside};
-use crate::end::{End, RunEnd};
+use crate::cut::{InterruptedCalls, asks, open_outside};
+use crate::expectations::{End, RunEnd};
 use crate::person::did_each_once;
-use crate::stage::{Stage, events_of};
+use crate::scenario_host::{ScenarioHost, events_of};
 
 /// How long a process may live that was started by one that is no more.
 const LINGERS: Duration = Duration::from_secs(30);
 
 /// What has to be the same, wherever a scenario was stopped.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Same {
-    runs: Vec<SameRun>,
+pub(crate) struct ComparableEnd {
+    runs: Vec<ComparableRun>,
     files: BTreeMap<String, String>,
 }
 
 /// What a call that was cut off led to does not count.
 #[derive(Debug, PartialEq)]
-struct SameRun {
+struct ComparableRun {
     state: RunState,
     reason: Option<String>,
     summary: Option<String>,
@@ -43,50 +43,50 @@ struct SameRun {
     labels: Vec<String>,
 }
 
-pub(crate) fn same(end: &End) -> Same {
+pub(crate) fn same(end: &End) -> ComparableEnd {
     let of_run = |run: &RunEnd| {
-        let (cut, cost) = (CutOff::of(&run.events), run.details.line.cost);
+        let (cut, cost) = (InterruptedCalls::of(&run.events), run.details.line.cost);
         let wasted = cut.wasted();
         // What lies in the outbox for longer is the same question.
         let asked = asks(&run.events).filter(|ask| !cut.raised(ask)).map(|ask| ask.ask);
-        SameRun {
+        ComparableRun {
             state: run.details.line.state,
             reason: run.details.line.reason.clone(),
             summary: run.details.summary.clone(),
             calls: run.calls_but(&cut.calls),
             asks: asked.collect::<BTreeSet<_>>().len(),
-            turns: cost.steps - wasted.turns,
+            turns: cost.turns - wasted.turns,
             micros: cost.micros - wasted.micros - run.lost(),
             labels: run.labels(),
         }
     };
-    Same { runs: end.runs.iter().map(of_run).collect(), files: end.files.clone() }
+    ComparableEnd { runs: end.runs.iter().map(of_run).collect(), files: end.files.clone() }
 }
 
 /// Where a scenario was stopped.
 #[derive(Debug, Default)]
-pub(crate) struct Stopped {
+pub(crate) struct StopPoint {
     /// Calls that may have reached the outside and were not answered.
     outside: BTreeSet<OpId>,
 }
 
-impl Stopped {
-    /// Reads it from the log of a computer that nobody has open.
-    pub(crate) fn read(&mut self, stage: &Stage<'_>) -> Result<(), String> {
-        let log = SqliteLog::open_read_only(&stage.place().state).map_err(|e| e.to_string())?;
-        self.outside.extend(stage.runs.iter().flat_map(|run| open_outside(&events_of(&log, *run))));
+impl StopPoint {
+    /// Reads it from the log of a computer that is closed.
+    pub(crate) fn read(&mut self, host: &ScenarioHost<'_>) -> Result<(), String> {
+        let log = SqliteLog::open_read_only(&host.paths().state).map_err(|e| e.to_string())?;
+        self.outside.extend(host.runs.iter().flat_map(|run| open_outside(&events_of(&log, *run))));
         Ok(())
     }
 }
 
-impl Stage<'_> {
+impl ScenarioHost<'_> {
     /// Looks at what came of a scenario that was stopped, and takes it back.
     pub(crate) fn judge_stopped(
         &self,
         computer: &Computer,
         end: &End,
-        undisturbed: &Same,
-        stopped: &Stopped,
+        undisturbed: &ComparableEnd,
+        stopped: &StopPoint,
     ) -> Result<(), String> {
         let refusals = self.refusals();
         if !refusals.is_empty() {
@@ -103,7 +103,7 @@ impl Stage<'_> {
         for run in &end.runs {
             answered_once(&run.events)?;
             not_repeated(run, stopped)?;
-            if let Some(ask) = CutOff::of(&run.events).asked_twice() {
+            if let Some(ask) = InterruptedCalls::of(&run.events).asked_twice() {
                 return Err(format!("the person let it be made again, and was asked once more: {ask:?}"));
             }
         }
@@ -117,7 +117,7 @@ impl Stage<'_> {
     /// The log can be read from its beginning, and the disk is as it says.
     fn verify(&self, computer: &Computer) -> Result<(), String> {
         computer.project(&|_, _, _| ()).map_err(|e| e.to_string())?;
-        let (log, place) = (&**computer.log(), self.place());
+        let (log, paths) = (&**computer.log(), self.paths());
         let (mut view, mut unreadable) = (View::default(), None);
         let scanned = log.scan(shared_types::Seq(1), &mut |stored| match decode_event(log, stored) {
             Ok(event) => {
@@ -133,7 +133,7 @@ impl Stage<'_> {
             return Err(format!("the log cannot be read: {reason}"));
         }
         let workspace =
-            Workspace::open(&place.workspace, &place.state.join("tmp")).map_err(|e| e.to_string())?;
+            Workspace::open(&paths.workspace, &paths.state.join("tmp")).map_err(|e| e.to_string())?;
         let difference = first_file_difference(&workspace, &view, &|_| false, &|_, _| ());
         if let Some(difference) = difference.map_err(|e| e.to_string())? {
             return Err(format!("the disk is not as the log says: {difference:?}"));
@@ -165,8 +165,8 @@ fn answered_once(events: &[Event]) -> Result<(), String> {
 
 /// What may have reached the outside when it was stopped is `interrupted`, nothing else is, and the person was asked
 /// about it unless the run was over by then.
-fn not_repeated(run: &RunEnd, stopped: &Stopped) -> Result<(), String> {
-    let cut = CutOff::of(&run.events);
+fn not_repeated(run: &RunEnd, stopped: &StopPoint) -> Result<(), String> {
+    let cut = InterruptedCalls::of(&run.events);
     let all = run.events.iter().map(|event| event.op);
     let own: BTreeSet<OpId> = all.filter(|op| stopped.outside.contains(op)).collect();
     if cut.calls != own {
@@ -178,7 +178,7 @@ fn not_repeated(run: &RunEnd, stopped: &Stopped) -> Result<(), String> {
     Ok(())
 }
 
-/// Whatever was started for this folder is gone.
+/// Every process that was started for this folder has ended.
 pub(crate) fn nothing_is_left(folder: &Path) -> Result<(), String> {
     let since = Instant::now();
     loop {

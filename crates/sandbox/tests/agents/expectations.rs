@@ -7,12 +7,12 @@ use computer::error::ErrorCode;
 use computer::protocol::{Choices, Envelope, Request, RunRequest};
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::tool::{ToolEvent, ToolStatus};
-use shared_types::wire::{RunDetails, RunGesture};
+use shared_types::wire::{RunControl, RunDetails};
 use shared_types::{Event, OpId, Payload};
 
 use crate::cut::asks;
 use crate::scenario::Expect;
-use crate::stage::{Stage, ask};
+use crate::scenario_host::{ScenarioHost, ask};
 
 pub(crate) struct End {
     /// One for each objective, in their order.
@@ -56,7 +56,7 @@ impl RunEnd {
         calls
     }
 
-    /// What turns cost that nobody waited for any more. Whether one was under way then is left to chance.
+    /// The cost of turns that were cancelled. Whether one was running then depends on timing.
     pub(crate) fn lost(&self) -> u64 {
         let lost = self.events.iter().filter_map(|event| match &event.payload {
             Payload::Llm(LlmEvent::Fail(fail)) => fail.micros.filter(|_| is_lost(&fail.reason)),
@@ -112,7 +112,7 @@ impl RunEnd {
         let mut calls = expect.calls.clone();
         calls.sort();
         check("the calls", &calls, &self.calls())?;
-        check("the turns", &expect.turns, &line.cost.steps)?;
+        check("the turns", &expect.turns, &line.cost.turns)?;
         check("the cost", &expect.micros, &(line.cost.micros - self.lost()))?;
         if self.at_once() < expect.at_once {
             let (wanted, found) = (expect.at_once, self.at_once());
@@ -128,7 +128,7 @@ impl RunEnd {
     }
 }
 
-impl Stage<'_> {
+impl ScenarioHost<'_> {
     pub(crate) fn look(&self, computer: &Computer) -> End {
         computer.project(&|_, _, _| ()).unwrap();
         let end = |run| RunEnd::new(self.details(computer, run), self.events(computer, run));
@@ -151,8 +151,8 @@ impl Stage<'_> {
         check("the files", &files, &end.files)
     }
 
-    /// The runs are taken back one after the other, the first one first; one that is not over is stopped before. At last
-    /// everything is as before, but for what the person did.
+    /// The runs are taken back one after the other, the first one first; one that is not over is stopped before. At
+    /// last everything is as before, but for what the person did.
     pub(crate) fn undo(&self, computer: &Computer, end: &End) -> Result<(), String> {
         self.undo_as(&self.scenario.expect, computer, end)
     }
@@ -163,11 +163,11 @@ impl Stage<'_> {
             let mut before = self.scenario.files.clone();
             before.extend(expect.undone.clone());
             if !ended.details.line.state.is_over() {
-                ask(computer, RunRequest::Gesture { run: run.to_string(), gesture: RunGesture::Stop });
+                ask(computer, RunRequest::Control { run: run.to_string(), control: RunControl::Stop });
             }
             let found = self.files();
             let undo = RunRequest::Undo { run: run.to_string(), choices: Choices::default(), preview: false };
-            let envelope = Envelope::new(Request::Runs(undo));
+            let envelope = Envelope::new(Request::AgentRuns(undo));
             let answer = computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ());
             match answer.into_done() {
                 Ok(_) => check("the files after undo", &before, &self.files())?,

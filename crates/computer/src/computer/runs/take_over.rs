@@ -1,4 +1,4 @@
-//! The person takes over, and gives the work back: the agents are told what the person changed meanwhile.
+//! Taking over a run: when the person resumes it, the agents get a message that lists the files the person changed.
 
 use std::ops::ControlFlow;
 
@@ -11,15 +11,15 @@ use shared_types::{ContentHash, FilePath, RunId, Source};
 use super::Computer;
 use crate::error::ComputerError;
 
-/// Files that are named; of more, only the number.
-const NAMED: usize = 50;
+/// The number of files that the message lists; of further ones only the number is given.
+const MAX_LISTED_FILES: usize = 50;
 
-/// Bytes that an action names.
+/// The contents of an action.
 type Contents = Vec<(ContentHash, Vec<u8>)>;
 
 impl Computer {
-    /// What lets a run go on.
-    pub(super) fn going_on(
+    /// The action that resumes a run.
+    pub(super) fn resume_action(
         &self,
         run: RunId,
         resume: RunResume,
@@ -28,7 +28,7 @@ impl Computer {
         if changed.is_empty() {
             return Ok((RunAction::Resume(resume), Vec::new()));
         }
-        let (words, contents) = self.stage_words("a message", &in_words(&changed))?;
+        let (words, contents) = self.stage_message("a message", &take_over_message(&changed))?;
         Ok((RunAction::HandBack { resume, words }, contents))
     }
 
@@ -67,9 +67,9 @@ impl Computer {
     }
 }
 
-fn in_words(changed: &[FilePath]) -> String {
-    let named: Vec<&str> = changed.iter().take(NAMED).map(FilePath::as_str).collect();
-    let more = changed.len().saturating_sub(NAMED);
+fn take_over_message(changed: &[FilePath]) -> String {
+    let named: Vec<&str> = changed.iter().take(MAX_LISTED_FILES).map(FilePath::as_str).collect();
+    let more = changed.len().saturating_sub(MAX_LISTED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
         "I took over for a while and changed these files: {}{more}. Look at them before you go on with them.",
@@ -86,7 +86,7 @@ mod tests {
         let paths = |count: usize| -> Vec<FilePath> {
             (0..count).map(|n| FilePath::parse(&format!("{n}.md")).unwrap()).collect()
         };
-        assert!(in_words(&paths(2)).contains("these files: 0.md, 1.md. Look"));
-        assert!(in_words(&paths(53)).contains("49.md and 3 more. Look"));
+        assert!(take_over_message(&paths(2)).contains("these files: 0.md, 1.md. Look"));
+        assert!(take_over_message(&paths(53)).contains("49.md and 3 more. Look"));
     }
 }

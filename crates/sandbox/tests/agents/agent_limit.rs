@@ -9,12 +9,13 @@ use shared_types::wire::RunState;
 use shared_types::{Event, Payload};
 
 use crate::scenario::Scenario;
-use crate::stage::Stage;
+use crate::scenario_host::ScenarioHost;
 
 /// As many calls as are made of one turn.
 const OF_A_TURN: usize = 32;
 
-/// A conductor that wants one agent more than there may be, as fast as it can, and then tries to finish until all are done.
+/// A conductor that wants one agent more than there may be, as fast as it can, and then tries to finish until all are
+/// done.
 fn one_too_many() -> String {
     let mut text = String::from(
         "about = \"Too many.\"\nobjective = \"All at once.\"\nbudget = { steps = 1000 }\n[[script.agent]]\nrole = \"conductor\"\n",
@@ -43,10 +44,10 @@ fn one_too_many() -> String {
 #[test]
 fn a_run_that_wants_more_agents_than_it_may_have_is_told_so_and_comes_to_its_end() {
     let scenario: Scenario = toml::from_str(&one_too_many()).unwrap();
-    let stage = Stage::new(&scenario, Wire::OpenAi);
-    stage.carry_on(stage.prepare()).unwrap();
-    let computer = computer::session::take(&stage.place()).unwrap();
-    let details = stage.details(&computer, stage.runs[0]);
+    let host = ScenarioHost::new(&scenario, Wire::OpenAi);
+    host.carry_on(host.prepare()).unwrap();
+    let computer = computer::client::open_exclusive(&host.paths()).unwrap();
+    let details = host.details(&computer, host.runs[0]);
     assert_eq!(
         (details.line.state, details.agents.len()),
         (RunState::Completed, MAX_TASKS),
@@ -60,6 +61,6 @@ fn a_run_that_wants_more_agents_than_it_may_have_is_told_so_and_comes_to_its_end
         },
         _ => false,
     };
-    let told = stage.events(&computer, stage.runs[0]).into_iter().filter(is_told).count();
+    let told = host.events(&computer, host.runs[0]).into_iter().filter(is_told).count();
     assert_eq!(told, 1, "only one was too many");
 }

@@ -11,10 +11,10 @@ use scripted_model::Wire;
 use shared_types::payload::tool::ToolEvent;
 use shared_types::{Event, Payload};
 
-use crate::after::{Same, Stopped, nothing_is_left, same};
 use crate::crash::appends;
+use crate::resumed::{ComparableEnd, StopPoint, nothing_is_left, same};
 use crate::scenario::Scenario;
-use crate::stage::{Folder, Model, Stage};
+use crate::scenario_host::{Folder, Model, ScenarioHost};
 use crate::{all_well, each, scenarios};
 
 /// What a process is told that carries a scenario on.
@@ -23,7 +23,7 @@ const FOLDER: &str = "CHOIR_STAGE_FOLDER";
 const URL: &str = "CHOIR_STAGE_URL";
 const KEY: &str = "CHOIR_STAGE_KEY";
 /// The test that is such a process.
-const CARRIES_ON: &str = "killing::a_process_carries_a_scenario_on";
+const CARRIES_ON: &str = "kills::a_process_carries_a_scenario_on";
 /// Longer than any scenario takes, and than a process waits before it gives up by itself.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -34,9 +34,9 @@ fn a_process_carries_a_scenario_on() {
     let told = |key: &str| std::env::var(key).unwrap();
     let scenario = Scenario::all().into_iter().find(|scenario| scenario.name == name).unwrap();
     let model = Model::There { url: told(URL), key: told(KEY) };
-    let stage = Stage::over(&scenario, Wire::Anthropic, model, Folder::Given(told(FOLDER).into()));
-    let computer = computer::session::take(&stage.place()).unwrap();
-    if let Err(reason) = stage.carry_on(computer) {
+    let host = ScenarioHost::over(&scenario, Wire::Anthropic, model, Folder::Given(told(FOLDER).into()));
+    let computer = computer::client::open_exclusive(&host.paths()).unwrap();
+    if let Err(reason) = host.carry_on(computer) {
         panic!("{reason}");
     }
 }
@@ -57,37 +57,37 @@ impl Drop for Process {
 }
 
 /// How a process ended.
-enum Ended {
+enum ProcessEnd {
     ByItself,
     Killed,
 }
 
 impl Process {
-    fn start(stage: &Stage<'_>) -> Self {
+    fn start(host: &ScenarioHost<'_>) -> Self {
         let said = tempfile::tempfile().unwrap();
-        let (url, key) = stage.address();
+        let (url, key) = host.address();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", CARRIES_ON, "--ignored", "--nocapture"]);
-        command.env(SCENARIO, &stage.scenario.name).env(FOLDER, stage.path()).env(URL, url).env(KEY, key);
+        command.env(SCENARIO, &host.scenario.name).env(FOLDER, host.path()).env(URL, url).env(KEY, key);
         command.stdin(Stdio::null()).stdout(said.try_clone().unwrap()).stderr(said.try_clone().unwrap());
         Self { child: command.spawn().unwrap(), said }
     }
 
     /// Kills it as soon as the log has this event, unless it ends before.
-    fn kill_after(mut self, stage: &Stage<'_>, seq: u64) -> Result<Ended, String> {
-        let log = open(stage);
+    fn kill_after(mut self, host: &ScenarioHost<'_>, seq: u64) -> Result<ProcessEnd, String> {
+        let log = open(host);
         while newest(&log) < seq {
             if self.child.try_wait().unwrap().is_some() {
-                return self.end().map(|()| Ended::ByItself);
+                return self.end().map(|()| ProcessEnd::ByItself);
             }
             std::thread::sleep(Duration::from_millis(1));
         }
         if self.child.try_wait().unwrap().is_some() {
-            return self.end().map(|()| Ended::ByItself);
+            return self.end().map(|()| ProcessEnd::ByItself);
         }
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        Ok(Ended::Killed)
+        Ok(ProcessEnd::Killed)
     }
 
     /// Waits for it to end by itself.
@@ -113,9 +113,9 @@ impl Process {
     }
 }
 
-/// The log, read beside whatever process holds the computer.
-fn open(stage: &Stage<'_>) -> Connection {
-    let database = stage.place().state.join("state.sqlite");
+/// The log, read while another process holds the computer.
+fn open(host: &ScenarioHost<'_>) -> Connection {
+    let database = host.paths().state.join("state.sqlite");
     Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
 }
 
@@ -124,13 +124,13 @@ fn newest(log: &Connection) -> u64 {
     head.query_row([], |row| row.get::<_, i64>(0)).unwrap().unsigned_abs()
 }
 
-fn head(stage: &Stage<'_>) -> u64 {
-    newest(&open(stage))
+fn head(host: &ScenarioHost<'_>) -> u64 {
+    newest(&open(host))
 }
 
 /// When processes are killed.
 #[derive(Debug, Clone, Copy)]
-enum Moment {
+enum KillPoint {
     /// One, as soon as the log has this event.
     After(u64),
     /// One after the other, each as soon as it has taken the run up and done one thing more.
@@ -138,9 +138,9 @@ enum Moment {
 }
 
 /// A scenario that processes play, and where those are killed.
-struct Killed<'a> {
+struct KilledScenario<'a> {
     scenario: &'a Scenario,
-    end: Same,
+    end: ComparableEnd,
     /// Where appends end: nothing is ever stopped inside one.
     points: Vec<u64>,
     /// Moments that are left, and how often a process was killed.
@@ -148,89 +148,89 @@ struct Killed<'a> {
     times: AtomicUsize,
 }
 
-impl<'a> Killed<'a> {
-    /// Plays a scenario with a process that nobody kills.
+impl<'a> KilledScenario<'a> {
+    /// Plays a scenario with a process that is not killed.
     fn new(scenario: &'a Scenario) -> Result<Self, String> {
         let wrong = |what: String| format!("{}, not killed: {what}", scenario.name);
-        let stage = Stage::new(scenario, Wire::Anthropic);
-        drop(stage.prepare());
-        let first = head(&stage);
-        Process::start(&stage).end().map_err(wrong)?;
-        let computer = computer::session::take(&stage.place()).map_err(|e| wrong(e.to_string()))?;
-        let end = stage.look(&computer);
-        stage.judge(&end).map_err(wrong)?;
-        let mut points = appends(&stage);
+        let host = ScenarioHost::new(scenario, Wire::Anthropic);
+        drop(host.prepare());
+        let first = head(&host);
+        Process::start(&host).end().map_err(wrong)?;
+        let computer = computer::client::open_exclusive(&host.paths()).map_err(|e| wrong(e.to_string()))?;
+        let end = host.look(&computer);
+        host.judge(&end).map_err(wrong)?;
+        let mut points = appends(&host);
         points.retain(|point| *point >= first);
         points.sort_unstable();
         let left = AtomicUsize::new(points.len() + 1);
         Ok(Self { scenario, end: same(&end), points, left, times: AtomicUsize::new(0) })
     }
 
-    fn moments(&self) -> impl Iterator<Item = (&Self, Moment)> {
-        let single = self.points.iter().map(|point| Moment::After(*point));
-        single.chain([Moment::AgainAndAgain]).map(move |moment| (self, moment))
+    fn moments(&self) -> impl Iterator<Item = (&Self, KillPoint)> {
+        let single = self.points.iter().map(|point| KillPoint::After(*point));
+        single.chain([KillPoint::AgainAndAgain]).map(move |moment| (self, moment))
     }
 
     /// Kills processes, and looks at what comes of it.
-    fn kill(&self, moment: Moment) -> Result<(), String> {
-        let stage = Stage::new(self.scenario, Wire::Anthropic);
-        drop(stage.prepare());
+    fn kill(&self, moment: KillPoint) -> Result<(), String> {
+        let host = ScenarioHost::new(self.scenario, Wire::Anthropic);
+        drop(host.prepare());
         let came = match moment {
-            Moment::After(point) => self.kill_once(&stage, point),
-            Moment::AgainAndAgain => self.kill_again_and_again(&stage),
+            KillPoint::After(point) => self.kill_once(&host, point),
+            KillPoint::AgainAndAgain => self.kill_again_and_again(&host),
         };
-        let came = came.and_then(|stopped| self.judge(&stage, &stopped));
+        let came = came.and_then(|stopped| self.judge(&host, &stopped));
         if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
             println!("{}: killed {} times", self.scenario.name, self.times.load(Ordering::SeqCst));
         }
         came.map_err(|what| format!("{}, killed {moment:?}: {what}", self.scenario.name))
     }
 
-    fn kill_once(&self, stage: &Stage<'_>, point: u64) -> Result<Stopped, String> {
-        let mut stopped = Stopped::default();
-        if self.kill_one(stage, point, &mut stopped)? {
-            Process::start(stage).end()?;
+    fn kill_once(&self, host: &ScenarioHost<'_>, point: u64) -> Result<StopPoint, String> {
+        let mut stopped = StopPoint::default();
+        if self.kill_one(host, point, &mut stopped)? {
+            Process::start(host).end()?;
         }
         Ok(stopped)
     }
 
-    fn kill_again_and_again(&self, stage: &Stage<'_>) -> Result<Stopped, String> {
-        let mut stopped = Stopped::default();
+    fn kill_again_and_again(&self, host: &ScenarioHost<'_>) -> Result<StopPoint, String> {
+        let mut stopped = StopPoint::default();
         // Not for ever: a call that is cut off each time it is made has no end.
         for _ in &self.points {
-            if !self.kill_one(stage, head(stage) + 2, &mut stopped)? {
+            if !self.kill_one(host, head(host) + 2, &mut stopped)? {
                 return Ok(stopped);
             }
         }
-        Process::start(stage).end()?;
+        Process::start(host).end()?;
         Ok(stopped)
     }
 
     /// Starts a process and kills it after an event. False if it ended before.
-    fn kill_one(&self, stage: &Stage<'_>, seq: u64, stopped: &mut Stopped) -> Result<bool, String> {
-        match Process::start(stage).kill_after(stage, seq)? {
-            Ended::ByItself => Ok(false),
-            Ended::Killed => {
+    fn kill_one(&self, host: &ScenarioHost<'_>, seq: u64, stopped: &mut StopPoint) -> Result<bool, String> {
+        match Process::start(host).kill_after(host, seq)? {
+            ProcessEnd::ByItself => Ok(false),
+            ProcessEnd::Killed => {
                 self.times.fetch_add(1, Ordering::SeqCst);
-                stopped.read(stage)?;
+                stopped.read(host)?;
                 Ok(true)
             }
         }
     }
 
-    fn judge(&self, stage: &Stage<'_>, stopped: &Stopped) -> Result<(), String> {
-        nothing_is_left(stage.path())?;
-        let computer = computer::session::take(&stage.place()).map_err(|e| e.to_string())?;
-        let end = stage.look(&computer);
-        stage.judge_stopped(&computer, &end, &self.end, stopped)
+    fn judge(&self, host: &ScenarioHost<'_>, stopped: &StopPoint) -> Result<(), String> {
+        nothing_is_left(host.path())?;
+        let computer = computer::client::open_exclusive(&host.paths()).map_err(|e| e.to_string())?;
+        let end = host.look(&computer);
+        host.judge_stopped(&computer, &end, &self.end, stopped)
     }
 }
 
 /// Kills processes of these scenarios at every moment; how often.
 fn kill_everywhere(scenarios: &[Scenario]) -> usize {
-    let all = all_well(each(scenarios.iter(), Killed::new));
-    all_well(each(all.iter().flat_map(Killed::moments), |(killed, moment)| killed.kill(moment)));
-    let times = |killed: &Killed<'_>| {
+    let all = all_well(each(scenarios.iter(), KilledScenario::new));
+    all_well(each(all.iter().flat_map(KilledScenario::moments), |(killed, moment)| killed.kill(moment)));
+    let times = |killed: &KilledScenario<'_>| {
         let times = killed.times.load(Ordering::SeqCst);
         // The last process may be gone before it can be killed.
         assert!(times >= killed.points.len(), "{} was killed {times} times only", killed.scenario.name);
@@ -252,28 +252,28 @@ fn a_call_outside_whose_process_was_killed_is_asked_about_and_made_again_only_if
 fn a_page_that_was_never_read_before_the_process_ended_is_not_asked_for_again_and_again() {
     let all = Scenario::all();
     let scenario = all.iter().find(|scenario| scenario.name == "page-out-of-time").unwrap();
-    let stage = Stage::new(scenario, Wire::Anthropic);
-    drop(stage.prepare());
+    let host = ScenarioHost::new(scenario, Wire::Anthropic);
+    drop(host.prepare());
     let kill = |events: u64| {
-        let killed = Process::start(&stage).kill_after(&stage, head(&stage) + events);
-        assert!(matches!(killed, Ok(Ended::Killed)), "it ended by itself");
+        let killed = Process::start(&host).kill_after(&host, head(&host) + events);
+        assert!(matches!(killed, Ok(ProcessEnd::Killed)), "it ended by itself");
     };
     let is_asked_for = || {
-        let computer = computer::session::take(&stage.place()).unwrap();
+        let computer = computer::client::open_exclusive(&host.paths()).unwrap();
         let is_fetch = |event: &Event| match &event.payload {
             Payload::Tool(ToolEvent::Call(call)) => &*call.tool == "fetch",
             _ => false,
         };
-        stage.events(&computer, stage.runs[0]).iter().any(is_fetch)
+        host.events(&computer, host.runs[0]).iter().any(is_fetch)
     };
     while !is_asked_for() {
         kill(2);
     }
     // Each of these takes the run up, and is killed before it has done anything more.
     (0..2).for_each(|_| kill(1));
-    Process::start(&stage).end().unwrap();
-    let computer = computer::session::take(&stage.place()).unwrap();
-    let end = stage.look(&computer);
+    Process::start(&host).end().unwrap();
+    let computer = computer::client::open_exclusive(&host.paths()).unwrap();
+    let end = host.look(&computer);
     assert_eq!(end.runs[0].calls(), ["delegate ok", "fetch failed", "finish ok"]);
 }
 
@@ -282,12 +282,12 @@ fn a_page_that_was_never_read_before_the_process_ended_is_not_asked_for_again_an
 fn a_command_in_a_cell_sees_no_key_that_its_process_was_started_with() {
     let all = Scenario::all();
     let scenario = all.iter().find(|scenario| scenario.name == "keys-are-not-in-a-cell").unwrap();
-    let stage = Stage::new(scenario, Wire::Anthropic);
-    drop(stage.prepare());
-    Process::start(&stage).end().unwrap();
-    let computer = computer::session::take(&stage.place()).unwrap();
-    stage.judge(&stage.look(&computer)).unwrap();
-    stage.keeps_no_key(&computer).unwrap();
+    let host = ScenarioHost::new(scenario, Wire::Anthropic);
+    drop(host.prepare());
+    Process::start(&host).end().unwrap();
+    let computer = computer::client::open_exclusive(&host.paths()).unwrap();
+    host.judge(&host.look(&computer)).unwrap();
+    host.keeps_no_key(&computer).unwrap();
 }
 
 #[test]

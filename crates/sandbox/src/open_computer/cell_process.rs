@@ -8,29 +8,29 @@ use event_log::EventLog;
 use isolation::{Access, Cell, Command, Mount, PtyControl, Status};
 use tempfile::TempDir;
 
-use super::process::{Control, Process, Size};
-use super::shell::BASHRC;
+use super::process::{Process, ProcessControl, Size};
+use super::shell_process::BASHRC;
 use computer::Computer;
 use computer::error::{ComputerError, ErrorCode};
 
-/// Where the file that bash reads stands inside.
+/// The path of bash's startup file in the cell.
 const SHOWN_AT: &str = "/choir";
 const BASHRC_NAME: &str = "bashrc";
-/// A prompt that says where one is.
+/// A prompt that shows that this is a cell.
 const PROMPT: &str = "PS1='\\[\\e[2m\\]cell\\[\\e[0m\\] \\w \\$ '\n";
 
 /// Starts bash, or the plain shell where there is none.
 pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, ComputerError> {
-    let folders = computer.place.state.join("cells");
-    std::fs::create_dir_all(&folders)?;
-    let scratch = tempfile::Builder::new().prefix("terminal-").tempdir_in(folders)?;
+    let cells = computer.paths.state.join("cells");
+    std::fs::create_dir_all(&cells)?;
+    let scratch = tempfile::Builder::new().prefix("terminal-").tempdir_in(cells)?;
     let shown = show_bashrc(scratch.path())?;
     let rest = scratch.path().join("cell");
     std::fs::create_dir(&rest)?;
     let owner = computer.log().user().to_string();
-    let workspace = computer.place.workspace.clone();
+    let workspace = computer.paths.workspace.clone();
     let cell = computer.cells().start_terminal(&owner, workspace, shown, &rest).map_err(no_cell)?;
-    let mut command = shell();
+    let mut command = shell_command();
     command.environment.push(("TERM".into(), "xterm-256color".into()));
     command.environment.push(("COLORTERM".into(), "truecolor".into()));
     let pty = cell.pty(&command, size.into()).map_err(|e| {
@@ -38,7 +38,7 @@ pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Computer
         ComputerError::new(ErrorCode::Failed, format!("no shell could be started in the cell: {e}"))
     })?;
     let control: Arc<dyn PtyControl> = Arc::from(pty.control);
-    let inside = Inside { control: Arc::clone(&control), cell: Arc::clone(&cell) };
+    let inside = CellControl { control: Arc::clone(&control), cell: Arc::clone(&cell) };
     let wait = Box::new(move || {
         let status = control.wait();
         cell.stop();
@@ -51,7 +51,7 @@ pub(super) fn start(computer: &Computer, size: Size) -> Result<Process, Computer
     Ok(Process { output: pty.output, input: pty.input, control: Arc::new(inside), wait })
 }
 
-/// Says what is missing, and that there is no way around it.
+/// Explains why no cell can be started.
 fn no_cell(error: isolation::StartError) -> ComputerError {
     let says_so = matches!(error, isolation::StartError::Unprotected(_));
     let mut failure = ComputerError::from(error);
@@ -65,7 +65,7 @@ fn no_cell(error: isolation::StartError) -> ComputerError {
     failure
 }
 
-fn shell() -> Command {
+fn shell_command() -> Command {
     if Path::new("/bin/bash").exists() {
         Command::new(["/bin/bash", "--rcfile", &format!("{SHOWN_AT}/{BASHRC_NAME}")])
     } else {
@@ -73,7 +73,7 @@ fn shell() -> Command {
     }
 }
 
-/// A folder with what bash reads at its start, to be shown in the cell and not changed from there.
+/// A folder with bash's startup file, shown read-only in the cell.
 fn show_bashrc(scratch: &Path) -> io::Result<Mount> {
     use std::os::unix::fs::PermissionsExt;
     let source: PathBuf = scratch.join("shown");
@@ -95,17 +95,17 @@ fn show_bashrc(scratch: &Path) -> io::Result<Mount> {
 fn remove(scratch: TempDir) {
     let path = scratch.keep();
     if let Err(error) = isolation::layer::remove(&path) {
-        tracing::warn!(%error, "what a terminal's cell left could not be removed");
+        tracing::warn!(%error, "the files of a terminal's cell could not be removed");
     }
 }
 
-/// A shell in a cell, from outside.
-struct Inside {
+/// Controls a shell in a cell.
+struct CellControl {
     control: Arc<dyn PtyControl>,
     cell: Arc<dyn Cell>,
 }
 
-impl Control for Inside {
+impl ProcessControl for CellControl {
     fn resize(&self, size: Size) -> io::Result<()> {
         self.control.resize(size.into())
     }

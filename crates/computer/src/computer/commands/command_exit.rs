@@ -1,24 +1,24 @@
-//! How a command ended, in the words of the log.
+//! Converts the end of a command into its status and report for the log.
 
 use event_log::EventLog;
 use isolation::{Exit, Limit, Status, Usage};
 use shared_types::ContentHash;
 use shared_types::payload::tool::{StopReason, ToolReport, ToolStatus};
 
-use super::output::Kept;
+use super::output::TruncatedOutput;
 use crate::error::ComputerError;
 
-/// Small contents on their way into the log.
+/// Small contents that are appended with an event.
 pub(super) type Contents = Vec<(ContentHash, Vec<u8>)>;
 
-/// How a command ended, before anything is made of it.
-pub(super) struct Executed {
+/// How a command ended, and its output.
+pub(super) struct CommandExit {
     pub(super) exit: Exit,
     pub(super) usage: Usage,
-    pub(super) kept: Kept,
+    pub(super) kept: TruncatedOutput,
 }
 
-impl Executed {
+impl CommandExit {
     pub(super) fn status(&self) -> ToolStatus {
         let out_of_memory = self.usage.out_of_memory > 0;
         match self.exit.status {
@@ -32,7 +32,7 @@ impl Executed {
         }
     }
 
-    /// The report, and what has to be appended with it.
+    /// The report, and the contents that must be appended with it.
     pub(super) fn report(self, log: &dyn EventLog) -> Result<(ToolReport, Contents), ComputerError> {
         let mut limits = Vec::new();
         if let Status::Limited(limit) = self.exit.status {

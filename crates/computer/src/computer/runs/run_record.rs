@@ -1,4 +1,4 @@
-//! A run as its own events tell it, whether the present still knows it or not.
+//! A run, folded from its own events, even if the view has dropped it.
 
 use std::ops::ControlFlow;
 
@@ -12,19 +12,19 @@ use shared_types::payload::tool::ToolEvent;
 use shared_types::wire::{Agent, AgentState, RunCost, RunLine, RunState};
 use shared_types::{Event, OpId, Payload, RunId, Seq, TaskId, Timestamp};
 
-use super::texts;
+use super::display;
 use crate::error::ComputerError;
 
-/// Characters of what an agent does now.
-const DOING: usize = 120;
+/// The longest description of an agent's activity.
+const MAX_ACTIVITY_CHARS: usize = 120;
 
-/// The events of one run, and what they leave.
+/// The events of one run, and the state that they fold to.
 #[derive(Debug, Clone)]
-pub(crate) struct Story {
+pub(crate) struct RunRecord {
     pub(super) id: RunId,
     pub(super) events: Vec<Event>,
     pub(super) run: Run,
-    /// Made of these events alone, so it knows nothing but the run.
+    /// Folded from these events alone, so it contains only this run.
     view: View,
 }
 
@@ -44,8 +44,8 @@ pub(super) fn events_of(log: &dyn EventLog, run: RunId, after: Seq) -> Result<Ve
     Ok(found.into_iter().collect::<Result<_, _>>()?)
 }
 
-impl Story {
-    /// Nothing, if the events do not begin a run.
+impl RunRecord {
+    /// `None` if the events do not start a run.
     pub(super) fn of(id: RunId, events: Vec<Event>) -> Option<Self> {
         let mut view = View::default();
         events.iter().for_each(|event| follow(&mut view, event));
@@ -53,7 +53,7 @@ impl Story {
         Some(Self { id, events, run, view })
     }
 
-    /// Goes on with what happened since.
+    /// Adds later events.
     pub(super) fn extend(&mut self, events: Vec<Event>) {
         events.iter().for_each(|event| follow(&mut self.view, event));
         if let Some(run) = self.view.runs.get(&self.id) {
@@ -66,7 +66,7 @@ impl Story {
         state(&self.run)
     }
 
-    /// When it came to its end.
+    /// When the run ended.
     pub(super) fn ended(&self) -> Option<Timestamp> {
         let over = |event: &&Event| {
             matches!(
@@ -88,7 +88,7 @@ impl Story {
 
     fn agent(&self, task: &Task) -> Agent {
         Agent {
-            task: task.id,
+            id: task.id,
             parent: task.parent,
             role: task.role.to_string(),
             title: task.title.to_string(),
@@ -116,7 +116,7 @@ impl Story {
                 });
                 return match ended {
                     Some(shared_types::payload::task::TaskOutcome::Failed(why)) => {
-                        texts::line(&format!("failed: {why}"), DOING)
+                        display::line(&format!("failed: {why}"), MAX_ACTIVITY_CHARS)
                     }
                     Some(_) | None => "failed".into(),
                 };
@@ -127,7 +127,7 @@ impl Story {
             return "waits for the person".into();
         }
         if self.run.asks.iter().any(|ask| ask.task == task.id) {
-            return "holds a call that cannot be undone".into();
+            return "has a call in the outbox".into();
         }
         if let Some(words) = self.calls_of(task.id) {
             return words;
@@ -137,15 +137,15 @@ impl Story {
             RunPhase::Cancelled | RunPhase::Failed(_) | RunPhase::Completed => return "stopped".into(),
             RunPhase::Working => {}
         }
-        // An agent that has spoken or delegated, and did nothing since, waits for the agents that work for it.
+        // An agent whose last event is a reply or a delegation waits for its helpers.
         let newest = self.newest_of(task.id);
         let has_said = matches!(newest.map(|event| &event.payload), Some(Payload::Llm(LlmEvent::Reply(_))));
         let handed_on = newest.is_some_and(|event| self.is_task(&event.op));
         let waits = if has_said || handed_on { self.waits_for(task.id) } else { None };
-        waits.unwrap_or_else(|| if has_said { "goes on" } else { "asks the model" }.into())
+        waits.unwrap_or_else(|| if has_said { "is working" } else { "waits for the model" }.into())
     }
 
-    /// The calls of an agent that are open. One that began the work of another is a wait for that one.
+    /// The open calls of an agent. A call that started a helper counts as waiting for the helper.
     fn calls_of(&self, task: TaskId) -> Option<String> {
         let open: Vec<(&OpId, &Call)> =
             self.view.calls.iter().filter(|(_, call)| call.task == Some(task)).collect();
@@ -154,21 +154,22 @@ impl Story {
         match runs.as_slice() {
             [] if waits.is_empty() => None,
             [] => self.waits_for(task),
-            [(_, call)] => Some(texts::line(&format!("runs {}", call.title), DOING)),
-            [(_, call), more @ ..] => {
-                Some(texts::line(&format!("runs {} and {} more", call.title, more.len()), DOING))
-            }
+            [(_, call)] => Some(display::line(&format!("runs {}", call.title), MAX_ACTIVITY_CHARS)),
+            [(_, call), more @ ..] => Some(display::line(
+                &format!("runs {} and {} more", call.title, more.len()),
+                MAX_ACTIVITY_CHARS,
+            )),
         }
     }
 
-    /// Whether an operation is a call that began the work of another.
+    /// Whether an operation is a call that started a helper.
     fn is_task(&self, op: &OpId) -> bool {
         let first = self.run.tasks.first().map(|first| first.id);
         let task = TaskId::from_bytes(*op.as_bytes());
         Some(task) != first && self.run.task(task).is_some()
     }
 
-    /// Whom an agent waits for, by their roles.
+    /// The roles of the helpers that an agent waits for.
     fn waits_for(&self, task: TaskId) -> Option<String> {
         let working = |other: &&Task| other.parent == Some(task) && other.state == TaskState::Working;
         let mut roles: Vec<&str> = self.run.tasks.iter().filter(working).map(|task| &*task.role).collect();
@@ -176,7 +177,7 @@ impl Story {
         (!roles.is_empty()).then(|| format!("waits for {}", roles.join(", ")))
     }
 
-    /// The newest event that an agent did or was told.
+    /// The newest event of an agent, or message to it.
     fn newest_of(&self, task: TaskId) -> Option<&Event> {
         let first = self.run.tasks.first().map(|task| task.id);
         let calls: Vec<OpId> = self.events.iter().filter_map(|event| called_by(event, task)).collect();
@@ -201,7 +202,7 @@ fn called_by(event: &Event, task: TaskId) -> Option<OpId> {
     }
 }
 
-/// Files and everything else that a run changed are the present's; the run itself is all that is kept here.
+/// Folds only the events of the run itself, not its changes to files.
 fn follow(view: &mut View, event: &Event) {
     if let Payload::Run(_) | Payload::Task(_) | Payload::Llm(_) | Payload::Tool(_) = event.payload {
         evolve(view, event);
@@ -237,12 +238,12 @@ pub(super) fn line(id: RunId, run: &Run, ended: Option<Timestamp>, undone: bool)
         started: run.started,
         ended,
         cost: cost(&run.spent),
-        asks: run.questions().count() as u64,
+        open_questions: run.questions().count() as u64,
         undone,
     }
 }
 
 pub(super) fn cost(spent: &kernel::run::Spent) -> RunCost {
     let kernel::run::Spent { steps, tokens, micros, unpriced } = *spent;
-    RunCost { steps, tokens, micros, unpriced }
+    RunCost { turns: steps, tokens, micros, unpriced }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::house::Sent;
+use crate::test_machine::RequestBody;
 
 /// A small generator of numbers, as `splitmix64` has it.
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
 const STRINGS: &[&str] = &[
     "",
@@ -36,7 +36,7 @@ const STRINGS: &[&str] = &[
     "line\r\nbreak",
 ];
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -57,7 +57,7 @@ impl Dice {
     }
 
     /// A request for an operation of the document: its address and its body.
-    pub(crate) fn request(&mut self, path: &str, operation: &Value) -> (String, Sent) {
+    pub(crate) fn request(&mut self, path: &str, operation: &Value) -> (String, RequestBody) {
         let mut address = path.to_owned();
         let mut query = Vec::new();
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
@@ -80,24 +80,26 @@ impl Dice {
         (address, self.body(&operation["requestBody"]["content"]))
     }
 
-    fn body(&mut self, content: &Value) -> Sent {
+    fn body(&mut self, content: &Value) -> RequestBody {
         let Some(schema) = content["application/json"].get("schema") else {
             return match (content.is_null(), self.next() % 3) {
-                (false, 0) => Sent::Bytes("application/octet-stream", self.next().to_le_bytes().to_vec()),
-                (false, 1) => Sent::Bytes("text/html", b"<script>".to_vec()),
-                _ => Sent::Nothing,
+                (false, 0) => {
+                    RequestBody::Bytes("application/octet-stream", self.next().to_le_bytes().to_vec())
+                }
+                (false, 1) => RequestBody::Bytes("text/html", b"<script>".to_vec()),
+                _ => RequestBody::Empty,
             };
         };
         let value = self.value(schema);
         match self.next() % 16 {
-            0 => Sent::Nothing,
-            1 => Sent::Bytes("text/plain", value.to_string().into_bytes()),
-            2 => Sent::Bytes("application/json", value.to_string().into_bytes().split_off(1)),
-            3 => Sent::Bytes("application/json; charset=utf-16", value.to_string().into_bytes()),
-            4 => Sent::Bytes("application/json", [b"[".repeat(200), b"]".repeat(200)].concat()),
-            5 => Sent::Bytes("application/json", vec![0xff, 0x00, b'{']),
-            6 => Sent::Bytes("multipart/form-data; boundary=x", b"--x--".to_vec()),
-            _ => Sent::Json(value),
+            0 => RequestBody::Empty,
+            1 => RequestBody::Bytes("text/plain", value.to_string().into_bytes()),
+            2 => RequestBody::Bytes("application/json", value.to_string().into_bytes().split_off(1)),
+            3 => RequestBody::Bytes("application/json; charset=utf-16", value.to_string().into_bytes()),
+            4 => RequestBody::Bytes("application/json", [b"[".repeat(200), b"]".repeat(200)].concat()),
+            5 => RequestBody::Bytes("application/json", vec![0xff, 0x00, b'{']),
+            6 => RequestBody::Bytes("multipart/form-data; boundary=x", b"--x--".to_vec()),
+            _ => RequestBody::Json(value),
         }
     }
 

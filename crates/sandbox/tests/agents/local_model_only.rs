@@ -12,7 +12,7 @@ use shared_types::wire::{LocalModelLine, RunState};
 use shared_types::{Payload, TaskId};
 
 use crate::scenario::Scenario;
-use crate::stage::Stage;
+use crate::scenario_host::ScenarioHost;
 
 /// A conductor that has two files written at once; each writer takes three turns.
 const TWO_AT_ONCE: &str = r#"
@@ -63,12 +63,12 @@ calls = []
 "#;
 
 /// The scripted model as that of the machine.
-struct Here {
+struct ScriptedLocalModel {
     url: String,
     key: String,
 }
 
-impl LocalModel for Here {
+impl LocalModel for ScriptedLocalModel {
     fn endpoint(&self) -> Pin<Box<dyn Future<Output = Result<LocalModelEndpoint, ModelError>> + Send + '_>> {
         let bearer = Some(ApiKey::new(self.key.clone()));
         Box::pin(async { Ok(LocalModelEndpoint { base_url: self.url.parse().unwrap(), bearer }) })
@@ -79,17 +79,17 @@ impl LocalModel for Here {
     }
 }
 
-impl LocalModelHost for Here {
+impl LocalModelHost for ScriptedLocalModel {
     fn line(&self) -> LocalModelLine {
-        let (here, fetching, declined, obstacle, speed) = Default::default();
+        let (downloaded, fetching, declined, problem, speed) = Default::default();
         LocalModelLine {
             name: "Scripted".into(),
             bytes: 1,
-            here,
+            downloaded,
             fetching,
             declined,
             ready: true,
-            obstacle,
+            problem,
             failure: None,
             speed,
         }
@@ -107,16 +107,16 @@ impl LocalModelHost for Here {
 #[test]
 fn the_model_of_the_machine_works_for_one_agent_until_that_one_is_done() {
     let scenario: Scenario = toml::from_str(TWO_AT_ONCE).unwrap();
-    let stage = Stage::new(&scenario, Wire::OpenAi);
-    let (url, key) = stage.address();
-    let local_services = LocalServices { local: Some(Arc::new(Here { url, key })), web: None };
-    let minds = AgentServices { local_services, ..AgentServices::new(None).unwrap() };
-    stage.carry_on_with(stage.prepare(), &minds).unwrap();
+    let host = ScenarioHost::new(&scenario, Wire::OpenAi);
+    let (url, key) = host.address();
+    let local_services = LocalServices { local: Some(Arc::new(ScriptedLocalModel { url, key })), web: None };
+    let agent_services = AgentServices { local_services, ..AgentServices::new(None).unwrap() };
+    host.carry_on_with(host.prepare(), &agent_services).unwrap();
 
-    let computer = computer::session::take(&stage.place()).unwrap();
-    let line = stage.details(&computer, stage.runs[0]).line;
+    let computer = computer::client::open_exclusive(&host.paths()).unwrap();
+    let line = host.details(&computer, host.runs[0]).line;
     assert_eq!(line.state, RunState::Completed, "{line:?}");
-    let events = stage.events(&computer, stage.runs[0]);
+    let events = host.events(&computer, host.runs[0]);
     let turns = events.iter().filter_map(|event| match &event.payload {
         Payload::Llm(LlmEvent::Reply(reply)) => Some(reply.task),
         _ => None,

@@ -1,5 +1,5 @@
-//! The person's own shell, on this machine. Bash is started with marks between its commands (`shell/bashrc`), without
-//! a change to any file of theirs; other shells have their own or none.
+//! The person's own shell, on this machine. Bash is started with marks between its commands (`shell_process/bashrc`),
+//! without changing the person's files; other shells have their own marks or none.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portable_pty::{ChildKiller, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use super::process::{Control, Process, Size};
+use super::process::{Process, ProcessControl, Size};
 use computer::paths::ComputerPaths;
 
 /// What bash reads at its start in place of `~/.bashrc`: the person's files, then the marks.
-pub(crate) const BASHRC: &str = include_str!("shell/bashrc");
+pub(crate) const BASHRC: &str = include_str!("shell_process/bashrc");
 const BASHRC_NAME: &str = "bashrc";
 
 /// Starts the shell in the workspace.
-pub(super) fn start(place: &ComputerPaths, size: Size) -> io::Result<Process> {
+pub(super) fn start(paths: &ComputerPaths, size: Size) -> io::Result<Process> {
     let pair = native_pty_system().openpty(pty_size(size)).map_err(other)?;
-    let mut command = command(place);
-    command.cwd(&place.workspace);
+    let mut command = command(paths);
+    command.cwd(&paths.workspace);
     command.env("TERM", "xterm-256color");
     command.env("COLORTERM", "truecolor");
-    // What configures this server is no business of the shell's.
+    // The shell must not inherit the configuration of this server.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CHOIR_") {
             command.env_remove(name);
@@ -33,18 +33,18 @@ pub(super) fn start(place: &ComputerPaths, size: Size) -> io::Result<Process> {
     let output = pair.master.try_clone_reader().map_err(other)?;
     let input = pair.master.take_writer().map_err(other)?;
     let control =
-        Arc::new(Local { killer: Mutex::new(child.clone_killer()), master: Mutex::new(pair.master) });
+        Arc::new(LocalControl { killer: Mutex::new(child.clone_killer()), master: Mutex::new(pair.master) });
     let wait = Box::new(move || child.wait().ok().and_then(|status| i32::try_from(status.exit_code()).ok()));
     Ok(Process { output, input, control, wait })
 }
 
-fn command(place: &ComputerPaths) -> CommandBuilder {
+fn command(paths: &ComputerPaths) -> CommandBuilder {
     let login = CommandBuilder::new_default_prog();
     let shell = login.get_shell();
     if Path::new(&shell).file_name() != Some(OsStr::new("bash")) {
         return login;
     }
-    match write_bashrc(&place.state) {
+    match write_bashrc(&paths.state) {
         Ok(path) => {
             let mut command = CommandBuilder::new(shell);
             command.arg("--rcfile");
@@ -67,12 +67,12 @@ fn write_bashrc(state: &Path) -> io::Result<PathBuf> {
 }
 
 /// A pseudo terminal and the process on it.
-struct Local {
+struct LocalControl {
     master: Mutex<Box<dyn MasterPty + Send>>,
     killer: Mutex<Box<dyn ChildKiller + Send + Sync>>,
 }
 
-impl Control for Local {
+impl ProcessControl for LocalControl {
     fn resize(&self, size: Size) -> io::Result<()> {
         self.master.lock().unwrap_or_else(PoisonError::into_inner).resize(pty_size(size)).map_err(other)
     }

@@ -1,4 +1,4 @@
-//! A computer with a scripted model behind it, on which a scenario is played.
+//! Runs a scenario on a computer with a scripted model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use agent_host::agent_services::{AgentServices, LocalServices};
 use agents::web::{FromWeb, MayFetch, Page, Web, WebError, WebHit};
 use computer::Computer;
 use computer::paths::ComputerPaths;
-use computer::protocol::{Answer, Envelope, Request, RunAnswer, RunRequest};
+use computer::protocol::{Answer, Envelope, Request, RunRequest, RunResponse};
 use event_log::{EventLog, decode_event};
 use models::{ApiKey, ApiKeys};
 use sandbox::open_computer::OpenComputer;
@@ -19,7 +19,7 @@ use shared_types::{CommandId, Event, FilePath, RunId, UserId};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::end::End;
+use crate::expectations::End;
 use crate::person::Person;
 use crate::scenario::Scenario;
 use crate::{snapshot, transcript};
@@ -28,7 +28,7 @@ use crate::{snapshot, transcript};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-pub(crate) struct Stage<'a> {
+pub(crate) struct ScenarioHost<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) model: Model,
     pub(crate) wire: Wire,
@@ -96,7 +96,7 @@ fn wait_for_a_day_with_time_left() {
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ScenarioHost<'a> {
     pub(crate) fn new(scenario: &'a Scenario, wire: Wire) -> Self {
         let folder = Folder::Own(tempfile::tempdir().unwrap());
         if scenario.settings.contains_key("runs.daily") {
@@ -118,7 +118,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    pub(crate) fn place(&self) -> ComputerPaths {
+    pub(crate) fn paths(&self) -> ComputerPaths {
         ComputerPaths::at(self.path())
     }
 
@@ -143,7 +143,7 @@ impl<'a> Stage<'a> {
     }
 
     /// All roles think with the scripted model, whose prices are round.
-    pub(crate) fn minds(&self) -> AgentServices {
+    pub(crate) fn agent_services(&self) -> AgentServices {
         let (kind, auth) = match self.wire {
             Wire::Anthropic => ("anthropic", "api_key"),
             Wire::OpenAi => ("openai", "bearer"),
@@ -184,24 +184,24 @@ impl<'a> Stage<'a> {
         );
         let table = text.parse().unwrap();
         let web: Arc<dyn Web> = Arc::new(Pages(self.scenario.pages.clone()));
-        let minds = AgentServices {
+        let agent_services = AgentServices {
             keys: Arc::new(move |_| Arc::new(Key(key.clone()))),
             local_services: LocalServices { local: None, web: Some(web) },
             ..AgentServices::new(Some(&table)).unwrap()
         };
-        minds.with_mcp(Some(&self.scenario.servers())).unwrap()
+        agent_services.with_mcp(Some(&self.scenario.servers())).unwrap()
     }
 
     /// A computer with the files of the scenario, on which nothing has happened yet.
     pub(crate) fn prepare(&self) -> Computer {
-        let place = self.place();
+        let paths = self.paths();
         let (computer, _) =
-            Computer::create(&place, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
+            Computer::create(&paths, UserId::parse("ada").unwrap(), "Ada", &|_, _, _| ()).unwrap();
         for (number, (path, text)) in self.scenario.files.iter().enumerate() {
             write(&computer, CommandId::from_bytes(fixed_id(8, number)), path, text);
         }
         // Only scenarios that are about the outbox wait for it.
-        let at_once = BTreeMap::from([(computer::OUTBOX.to_owned(), 0.into())]);
+        let at_once = BTreeMap::from([(computer::OUTBOX_SECONDS_SETTING.to_owned(), 0.into())]);
         for (key, value) in at_once.iter().chain(&self.scenario.settings) {
             let set = DesktopAction::SetSetting { key: key.as_str().into(), value: value.clone() };
             let envelope = Envelope::new(Request::Gesture(set));
@@ -238,34 +238,38 @@ impl<'a> Stage<'a> {
     pub(crate) fn play(&self) -> Result<(), String> {
         let end = self.carry_on(self.prepare())?;
         self.judge(&end)?;
-        let computer = computer::session::take(&self.place()).map_err(|e| e.to_string())?;
+        let computer = computer::client::open_exclusive(&self.paths()).map_err(|e| e.to_string())?;
         snapshot::check(&self.scenario.name, &transcript::of(self, &computer)?)?;
         self.keeps_no_key(&computer)?;
         self.every_step_has_a_cause(&computer)?;
         self.undo(&computer, &end)
     }
 
-    /// Lets agents work until the runs are over, or nobody does anything any more.
+    /// Lets agents work until the runs are over, or nothing happens any more.
     pub(crate) fn carry_on(&self, computer: Computer) -> Result<End, String> {
-        self.carry_on_with(computer, &self.minds())
+        self.carry_on_with(computer, &self.agent_services())
     }
 
-    pub(crate) fn carry_on_with(&self, computer: Computer, minds: &AgentServices) -> Result<End, String> {
+    pub(crate) fn carry_on_with(
+        &self,
+        computer: Computer,
+        agent_services: &AgentServices,
+    ) -> Result<End, String> {
         let runtime = Runtime::new().unwrap();
-        let desk = runtime.block_on(OpenComputer::open(computer, minds)).unwrap();
-        let ended = self.follow(&desk);
-        let end = ended.map(|()| self.look(desk.computer()));
-        runtime.block_on(desk.close());
+        let open_computer = runtime.block_on(OpenComputer::open(computer, agent_services)).unwrap();
+        let ended = self.follow(&open_computer);
+        let end = ended.map(|()| self.look(open_computer.computer()));
+        runtime.block_on(open_computer.close());
         runtime.shutdown_timeout(Duration::from_secs(5));
         end
     }
 
-    fn follow(&self, desk: &OpenComputer) -> Result<(), String> {
-        let computer = desk.computer();
+    fn follow(&self, open_computer: &OpenComputer) -> Result<(), String> {
+        let computer = open_computer.computer();
         let mut person = Person::new(self.scenario, self.runs[0]);
         let mut since = (Instant::now(), computer.log().head().seq);
         loop {
-            // In this order: whatever made it stand still is among the events that the person sees.
+            // In this order: the cause of the pause is among the events that the person sees.
             let is_still = self.runs.iter().all(|run| self.is_still(computer, *run));
             let events = self.events(computer, self.runs[0]);
             let acted = person.act(computer, &events) || self.start_another(computer, &events);
@@ -309,7 +313,7 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn details(&self, computer: &Computer, run: RunId) -> RunDetails {
         match ask(computer, RunRequest::Show { run: run.to_string() }) {
-            RunAnswer::Details(details) => *details,
+            RunResponse::Details(details) => *details,
             other => panic!("{other:?}"),
         }
     }
@@ -345,7 +349,7 @@ fn run_id(number: usize) -> RunId {
     RunId::from_bytes(fixed_id(7, number))
 }
 
-/// The bytes of an id that somebody would else have minted.
+/// The bytes of an id that a caller would mint otherwise.
 pub(crate) fn fixed_id(kind: u8, number: usize) -> [u8; 16] {
     let mut bytes = [kind; 16];
     (bytes[6], bytes[8]) = (0x77, 0x87);
@@ -370,10 +374,10 @@ pub(crate) fn write(computer: &Computer, command: CommandId, path: &str, text: &
     computer.handle(&envelope, &mut text.as_bytes(), &|_, _, _| ()).into_done().unwrap();
 }
 
-pub(crate) fn ask(computer: &Computer, request: RunRequest) -> RunAnswer {
-    let envelope = Envelope::new(Request::Runs(request));
+pub(crate) fn ask(computer: &Computer, request: RunRequest) -> RunResponse {
+    let envelope = Envelope::new(Request::AgentRuns(request));
     match computer.handle(&envelope, &mut std::io::empty(), &|_, _, _| ()) {
-        Answer::Runs(answer) => answer,
+        Answer::AgentRuns(answer) => answer,
         other => panic!("{:?}", other.into_done()),
     }
 }

@@ -1,10 +1,10 @@
-//! A computer in a temporary folder, and what agents would record in it.
+//! A computer in a temporary folder, and the events that agents would record in it.
 
 use computer::Computer;
 use computer::error::ComputerError;
 use computer::ids;
 use computer::paths::ComputerPaths;
-use computer::protocol::{Answer, Done, Envelope, Request, RunAnswer, RunRequest};
+use computer::protocol::{Answer, ChangeResult, Envelope, Request, RunRequest, RunResponse};
 use event_log::EventLog;
 use event_log::writer::{ChangeRequest, Mode, Origin, Submission};
 use kernel::{Action, Base, OutsideEdit, RunAction};
@@ -14,14 +14,14 @@ use shared_types::payload::llm::{LlmReply, Tokens};
 use shared_types::payload::run::{AskKind, Budget, RunAsk, RunComplete};
 use shared_types::payload::task::{TaskEnd, TaskOutcome, TaskStart};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
-use shared_types::wire::{RunDetails, RunGesture, RunLine, StartRun};
+use shared_types::wire::{RunControl, RunDetails, RunLine, StartRun};
 use shared_types::{
     Actor, AskId, ContentHash, ContentRef, FilePath, OpId, RunId, Seq, Source, TaskId, UserId,
 };
 use tempfile::TempDir;
 
-pub(crate) struct House {
-    pub(crate) computer: Computer,
+pub(crate) struct TestComputer {
+    pub(crate) inner: Computer,
     pub(crate) folder: TempDir,
 }
 
@@ -48,13 +48,13 @@ pub(crate) fn first(run: RunId) -> TaskId {
     TaskId::from_bytes(*run.as_bytes())
 }
 
-impl House {
+impl TestComputer {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = ComputerPaths::at(folder.path());
+        let paths = ComputerPaths::at(folder.path());
         let user = UserId::parse("ada").unwrap();
-        let (computer, _) = Computer::create(&place, user, "Ada", &|_, _, _| ()).unwrap();
-        Self { computer, folder }
+        let (computer, _) = Computer::create(&paths, user, "Ada", &|_, _, _| ()).unwrap();
+        Self { inner: computer, folder }
     }
 
     pub(crate) fn ask(&self, request: Request, body: &[u8]) -> Answer {
@@ -62,24 +62,24 @@ impl House {
     }
 
     pub(crate) fn send(&self, envelope: &Envelope, body: &[u8]) -> Answer {
-        self.computer.handle(envelope, &mut &*body, &|_, _, _| ())
+        self.inner.handle(envelope, &mut &*body, &|_, _, _| ())
     }
 
-    pub(crate) fn tell(&self, request: RunRequest) -> Result<RunAnswer, ComputerError> {
-        self.ask(Request::Runs(request), b"").into_runs()
+    pub(crate) fn request(&self, request: RunRequest) -> Result<RunResponse, ComputerError> {
+        self.ask(Request::AgentRuns(request), b"").into_runs()
     }
 
     pub(crate) fn line(&self, request: RunRequest) -> RunLine {
-        match self.tell(request).unwrap() {
-            RunAnswer::Line(line) => line,
+        match self.request(request).unwrap() {
+            RunResponse::Line(line) => line,
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) fn start(&self, objective: &str) -> RunId {
-        let run = ids::run();
+        let run = ids::new_run();
         let start = StartRun {
-            command: ids::command(),
+            command: ids::new_command(),
             run,
             objective: objective.into(),
             attached: Vec::new(),
@@ -90,18 +90,18 @@ impl House {
         run
     }
 
-    pub(crate) fn gesture(&self, run: RunId, gesture: RunGesture) -> RunLine {
-        self.line(RunRequest::Gesture { run: run.to_string(), gesture })
+    pub(crate) fn control(&self, run: RunId, control: RunControl) -> RunLine {
+        self.line(RunRequest::Control { run: run.to_string(), control })
     }
 
     pub(crate) fn details(&self, run: RunId) -> RunDetails {
-        match self.tell(RunRequest::Show { run: run.to_string() }).unwrap() {
-            RunAnswer::Details(details) => *details,
+        match self.request(RunRequest::Show { run: run.to_string() }).unwrap() {
+            RunResponse::Details(details) => *details,
             other => panic!("{other:?}"),
         }
     }
 
-    pub(crate) fn write(&self, path: &str, text: &str) -> Done {
+    pub(crate) fn write(&self, path: &str, text: &str) -> ChangeResult {
         let request = Request::Write { path: at(path), mode: None, base: Base::Any };
         self.ask(request, text.as_bytes()).into_done().unwrap()
     }
@@ -110,24 +110,24 @@ impl House {
         std::fs::read_to_string(self.folder.path().join(path)).ok()
     }
 
-    pub(crate) fn undo(&self, run: RunId) -> Result<Done, ComputerError> {
+    pub(crate) fn undo(&self, run: RunId) -> Result<ChangeResult, ComputerError> {
         let (run, choices) = (run.to_string(), computer::protocol::Choices::default());
-        self.ask(Request::Runs(RunRequest::Undo { run, choices, preview: false }), b"").into_done()
+        self.ask(Request::AgentRuns(RunRequest::Undo { run, choices, preview: false }), b"").into_done()
     }
 
-    pub(crate) fn redo(&self, run: RunId) -> Result<Done, ComputerError> {
+    pub(crate) fn redo(&self, run: RunId) -> Result<ChangeResult, ComputerError> {
         let (run, choices) = (run.to_string(), computer::protocol::Choices::default());
-        self.ask(Request::Runs(RunRequest::Redo { run, choices, preview: false }), b"").into_done()
+        self.ask(Request::AgentRuns(RunRequest::Redo { run, choices, preview: false }), b"").into_done()
     }
 
     fn submit(&self, run: RunId, op: OpId, action: Action, contents: Contents) -> Option<Seq> {
         let submission = Submission::new(
-            Origin { run_id: Some(run), ..Origin::new(ids::command(), op, Source::Agent, Actor::CHOIR) },
+            Origin { run_id: Some(run), ..Origin::new(ids::new_command(), op, Source::Agent, Actor::CHOIR) },
             ChangeRequest::Do(action),
             contents,
         );
-        let outcome = self.computer.writer().submit(submission, Mode::Commit).unwrap();
-        self.computer.project(&|_, _, _| ()).unwrap();
+        let outcome = self.inner.writer().submit(submission, Mode::Commit).unwrap();
+        self.inner.project(&|_, _, _| ()).unwrap();
         outcome.appended.map(|appended| appended.last)
     }
 
@@ -136,16 +136,16 @@ impl House {
     }
 
     pub(crate) fn agent(&self, run: RunId, parent: Option<TaskId>, role: &str, title: &str) -> TaskId {
-        let task = parent.map_or(first(run), |_| TaskId::from_bytes(*ids::op().as_bytes()));
+        let task = parent.map_or(first(run), |_| TaskId::from_bytes(*ids::new_op().as_bytes()));
         let (instruction, contents) = content("do it well");
         let start = TaskStart { task, parent, role: role.into(), title: title.into(), instruction };
         self.record(run, RunAction::StartTask(start), contents);
         task
     }
 
-    /// The same, begun by a call of the agent whom it works for.
+    /// The same, started by a call of the agent that it works for.
     pub(crate) fn delegate(&self, run: RunId, parent: TaskId, role: &str, title: &str) -> TaskId {
-        let op = ids::op();
+        let op = ids::new_op();
         let task = TaskId::from_bytes(*op.as_bytes());
         let (call, mut contents) = Self::tool(parent, "delegate", title, &json!({ "task": title }));
         let (instruction, more) = content(title);
@@ -163,7 +163,7 @@ impl House {
         let reply = LlmReply {
             task,
             model: "scripted".into(),
-            seen: self.computer.log().head().seq,
+            seen: self.inner.log().head().seq,
             reply,
             ended: shared_types::payload::llm::ReplyEnd::Whole,
             calls: Vec::new(),
@@ -184,7 +184,7 @@ impl House {
     /// A call that is open.
     pub(crate) fn begin(&self, run: RunId, task: TaskId, title: &str) -> OpId {
         let (call, contents) = Self::tool(task, "exec", title, &json!({ "command": title }));
-        let op = ids::op();
+        let op = ids::new_op();
         self.submit(run, op, Action::StartCall(call), contents);
         op
     }
@@ -196,18 +196,18 @@ impl House {
         let (file, bytes) = content(text);
         contents.extend(more.into_iter().chain(bytes));
         let known = at(path);
-        let base = self.computer.writer().inspect(move |view| view.files.get(&known).cloned()).unwrap();
+        let base = self.inner.writer().inspect(move |view| view.files.get(&known).cloned()).unwrap();
         let edits = vec![OutsideEdit { path: at(path), base, now: Some(FileNode::file(file, 0o644)) }];
         let report = ToolReport { output: Some(output), written: 7, ..ToolReport::default() };
         let status = ToolStatus::Exited { code: 0 };
-        let op = ids::op();
+        let op = ids::new_op();
         self.submit(run, op, Action::MakeCall { call, status, report, edits, also: None }, contents);
         op
     }
 
     /// Asks whether a call may be made.
     pub(crate) fn ask_for(&self, run: RunId, task: TaskId, tool: &str, title: &str, input: &Value) -> AskId {
-        let (call, ask) = (ids::op(), AskId::from_bytes(*ids::op().as_bytes()));
+        let (call, ask) = (ids::new_op(), AskId::from_bytes(*ids::new_op().as_bytes()));
         let (input, contents) = content(&input.to_string());
         let about = AskKind::Approval {
             call,
