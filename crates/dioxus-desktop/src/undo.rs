@@ -73,7 +73,12 @@ impl KnownTarget {
     }
 }
 
-async fn finish(mut app_state: AppState, kind: RevertKind, known: KnownTarget, answer: ApiResult<ChangeResult>) {
+async fn finish(
+    mut app_state: AppState,
+    kind: RevertKind,
+    known: KnownTarget,
+    answer: ApiResult<ChangeResult>,
+) {
     match answer {
         Ok(done) => {
             // A toast that offers the same is out of date now.
@@ -140,7 +145,9 @@ pub(crate) async fn preview(plan: RevertPlan, sides: Vec<(Subject, Side)>) -> Ap
         RevertPlan::Revert { kind, target, .. } => {
             revert(kind, target, &RevertOptions { preview: true, ..with_sides(sides) }).await
         }
-        RevertPlan::Restore { seq, .. } => api::post("/restore", &RestoreRequest { seq, preview: true }).await,
+        RevertPlan::Restore { seq, .. } => {
+            api::post("/restore", &RestoreRequest { seq, preview: true }).await
+        }
     }
 }
 

@@ -138,7 +138,12 @@ fn numbered(name: &str, number: u32) -> String {
 
 /// Sends a file and calls `then` with the answer, or with `None` if the upload was cancelled. `fetch` does not report
 /// upload progress, so this uses `XMLHttpRequest`.
-fn send(path: FilePath, base: &str, file: &File, then: impl FnOnce(Option<ApiResult<ChangeResult>>) + 'static) {
+fn send(
+    path: FilePath,
+    base: &str,
+    file: &File,
+    then: impl FnOnce(Option<ApiResult<ChangeResult>>) + 'static,
+) {
     let unsent = || Some(Err(ApiFailure::Unreachable));
     let Ok(request) = XmlHttpRequest::new() else { return then(unsent()) };
     let id = (js_sys::Math::random() * 9e15) as u64;

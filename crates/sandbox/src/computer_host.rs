@@ -62,7 +62,7 @@ impl ComputerHost {
         let paths = computer.paths.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let application = runtime.block_on(Application::start()).map_err(not_started)?;
-        let open = runtime.block_on(OpenComputer::open_below(computer, services, &application))?;
+        let open = runtime.block_on(OpenComputer::open_supervised(computer, services, &application))?;
         let started = Instant::now();
         while socket::connect(&paths)?.is_none() {
             if started.elapsed() > TIMEOUT {

@@ -32,7 +32,8 @@ pub use files::{Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, Versio
 pub use health::Health;
 pub use keys::{KeyEntry, KeyScope, NewKey};
 pub use operations::{
-    Change, ChangeResult, Operation, OperationDetails, Operations, RestoreRequest, RevertOptions, RevertDirection, Reverted, Side,
+    Change, ChangeResult, Operation, OperationDetails, Operations, RestoreRequest, RevertDirection,
+    RevertOptions, Reverted, Side,
 };
 pub use parts::{PartKind, PartRule, PartState, PartStatus, PartsReport};
 pub use problem::{ConflictView, Problem};

@@ -43,13 +43,13 @@ async fn every_change_of_files_can_be_sent_again() {
         assert_eq!(first.json["op"], id.as_str(), "{path}: the operation has the id of the request");
         let head = machine.head().await;
         assert_eq!(send().await.json, first.json, "{path}: sent again at once");
-        assert_eq!(house.head().await, head, "{path}: nothing was recorded again");
+        assert_eq!(machine.head().await, head, "{path}: nothing was recorded again");
         answers.push((id, method, path, body, first));
     }
-    let house = house.restarted().await;
-    let (head, owner) = (house.head().await, house.owners());
+    let machine = machine.restarted().await;
+    let (head, owner) = (machine.head().await, machine.owners());
     for (id, method, path, body, first) in answers {
-        let second = house.send_under(Some(&id), &owner, method, path, body).await;
+        let second = machine.send_under(Some(&id), &owner, method, path, body).await;
         assert_eq!(second.status, 200, "{path}: {second:?}");
         assert_eq!(second.json["resent"], true, "{path}: {:?}", second.json);
         let (mut first, mut second) = (done(first.json), done(second.json));
@@ -66,8 +66,8 @@ async fn every_change_of_files_can_be_sent_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_in_no_log_can_be_sent_again_as_well() {
-    let house = House::new().await;
-    let owner = house.owners();
+    let machine = TestMachine::new().await;
+    let owner = machine.owners();
     let token = json!({ "name": "script", "scopes": ["read"], "days": 3 });
     let requests = [
         ("01", Method::POST, "/api/v1/terminals", json!({ "rows": 24, "columns": 80 })),
@@ -76,29 +76,30 @@ async fn what_is_in_no_log_can_be_sent_again_as_well() {
     ];
     for (id, method, path, body) in requests {
         let id = format!("{FIRST}{id}");
-        let send = || house.send_under(Some(&id), &owner, method.clone(), path, Sent::Json(body.clone()));
+        let send =
+            || machine.send_under(Some(&id), &owner, method.clone(), path, RequestBody::Json(body.clone()));
         let (first, second) = tokio::join!(send(), send());
         assert!(first.status.is_success(), "{path}: {first:?}");
         assert_eq!((second.status, &second.json), (first.status, &first.json), "{path}: sent twice at once");
         assert_eq!(send().await.json, first.json, "{path}");
     }
-    let terminals = house.get("/api/v1/terminals").await.json;
+    let terminals = machine.get("/api/v1/terminals").await.json;
     assert_eq!(terminals.as_array().unwrap().len(), 1, "{terminals}");
     let ended = format!("/api/v1/terminals/{}", terminals[0]["id"].as_str().unwrap());
     let id = format!("{FIRST}04");
-    let end = || house.send_under(Some(&id), &owner, Method::DELETE, &ended, Sent::Nothing);
+    let end = || machine.send_under(Some(&id), &owner, Method::DELETE, &ended, RequestBody::Empty);
     let first = end().await;
     assert!(first.status.is_success(), "{first:?}");
     assert_eq!(end().await.status, first.status, "the terminal is gone, and the answer stays");
     let id = format!("{FIRST}05");
-    let guest = house.cookie_of(&house.guest());
+    let guest = machine.cookie_of(&machine.guest());
     let send = |pass| {
-        house.send_under(
+        machine.send_under(
             Some(&id),
             pass,
             Method::POST,
             "/api/v1/auth/tokens",
-            Sent::Json(json!({ "name": "s", "scopes": ["read"], "days": 3 })),
+            RequestBody::Json(json!({ "name": "s", "scopes": ["read"], "days": 3 })),
         )
     };
     let (mine, theirs) = (send(&owner).await, send(&guest).await);

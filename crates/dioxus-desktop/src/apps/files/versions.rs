@@ -65,7 +65,8 @@ pub(crate) fn Versions(path: FilePath) -> Element {
 fn restore(path: FilePath, hash: String) {
     let app_state = app_state();
     api::run(async move {
-        let answer: ApiResult<ChangeResult> = match api::bytes(&api::query("/content", &[("hash", &hash)])).await
+        let answer: ApiResult<ChangeResult> = match api::bytes(&api::query("/content", &[("hash", &hash)]))
+            .await
         {
             Ok((bytes, _)) => {
                 api::put_bytes(&api::query("/content", &[("path", path.as_str()), ("base", "any")]), &bytes)

@@ -176,7 +176,8 @@ fn Search(search: SearchLine, keys: Vec<KeyEntry>, refresh: Signal<u32>) -> Elem
         let mut said = said;
         said.set(words::settings::services::SEARCHING.into());
         spawn(async move {
-            let answer: ApiResult<SearchTestResult> = api::post("/services/search/test", &api::Empty {}).await;
+            let answer: ApiResult<SearchTestResult> =
+                api::post("/services/search/test", &api::Empty {}).await;
             said.set(match answer {
                 Ok(tried) if tried.ok => {
                     words::settings::services::search_answered(tried.millis, tried.results)
