@@ -91,7 +91,7 @@ fn misuse_is_named_and_changes_nothing() {
         (&["runs", "stop", "abcd1234"], 4, "no run"),
         (&["runs", "--step", "4"], 2, "RUN"),
         (&["approve", "abcd1234"], 4, "not open"),
-        (&["approve", "--once"], 4, "nothing waits"),
+        (&["approve", "--once"], 4, "no open question"),
         (&["approve", "abcd1234", "--run", "--always"], 2, "cannot be used"),
         (&["approve", "--revoke", "abcd1234"], 4, "no grant"),
     ] {
