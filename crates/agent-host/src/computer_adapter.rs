@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agents::port::{
-    AgentSubmission, Answer, CommandOrigin, FileHit, FolderListing, FoundFile, ReadPolicy as PortReadPolicy,
-    RunContext,
+    AgentReadPolicy, AgentSubmission, Answer, CommandOrigin, FileHit, FolderListing, FoundFile, RunContext,
 };
 use agents::{ComputerPort, PortError, roles};
 use event_log::writer::{ChangeRequest, Mode, Submission, SubmitError};
@@ -318,7 +317,7 @@ impl ComputerPort for ComputerAdapter {
 }
 
 /// The read policy of an agent, for the computer that runs its commands.
-fn read_policy(policy: PortReadPolicy) -> ReadPolicy {
+fn read_policy(policy: AgentReadPolicy) -> ReadPolicy {
     let own = policy.clone();
     ReadPolicy::new(move |path| own.may_read(path), move |path| policy.may_everyone_read(path))
 }

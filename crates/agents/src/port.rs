@@ -47,21 +47,21 @@ pub struct CommandOrigin {
     pub origin: Origin,
     pub run: RunId,
     pub task: TaskId,
-    pub read_policy: ReadPolicy,
+    pub read_policy: AgentReadPolicy,
     /// The time that the budgets leave for the command, if they limit it.
     pub left: Option<Duration>,
 }
 
 /// Which files an agent may read without asking the person.
 #[derive(Clone)]
-pub struct ReadPolicy {
+pub struct AgentReadPolicy {
     own: MayRead,
     everyone: MayRead,
 }
 
 type MayRead = Arc<dyn Fn(&FilePath) -> bool + Send + Sync>;
 
-impl ReadPolicy {
+impl AgentReadPolicy {
     /// The policy of one agent, which may read at least what every agent may.
     pub fn of_one(rules: &Arc<Rules>, own: impl Fn(&FilePath) -> bool + Send + Sync + 'static) -> Self {
         Self { own: Arc::new(own), ..Self::of_everyone(rules) }
@@ -84,9 +84,9 @@ impl ReadPolicy {
     }
 }
 
-impl std::fmt::Debug for ReadPolicy {
+impl std::fmt::Debug for AgentReadPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ReadPolicy")
+        f.write_str("AgentReadPolicy")
     }
 }
 

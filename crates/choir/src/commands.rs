@@ -52,24 +52,24 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn place(&self) -> Result<ComputerPaths> {
+    pub(crate) fn paths(&self) -> Result<ComputerPaths> {
         ComputerPaths::find(self.dir.as_deref())
     }
 
     /// Opens the log read-only. This works while another process holds it, on a read-only disk, and with a broken end.
     pub(crate) fn reading(&self) -> Result<SqliteLog> {
-        Ok(SqliteLog::open_read_only(&self.place()?.state).map_err(ComputerError::from)?)
+        Ok(SqliteLog::open_read_only(&self.paths()?.state).map_err(ComputerError::from)?)
     }
 
     pub(crate) fn ask(&self, request: Request, body: &mut dyn Read) -> Result<Answer> {
         let bar = ProgressReport::new(self.style);
-        let place = self.place()?;
-        Ok(client::request(&place, request, body, &|phase, done, total| bar.update(phase, done, total))?)
+        let paths = self.paths()?;
+        Ok(client::request(&paths, request, body, &|phase, done, total| bar.update(phase, done, total))?)
     }
 
     /// The services for agents that work in this process: the same as in `choir up`, with the owner's
     /// keys.
-    pub(crate) fn minds(&self) -> Result<AgentServices> {
+    pub(crate) fn agent_services(&self) -> Result<AgentServices> {
         services::of_this_machine()
     }
 

@@ -204,7 +204,6 @@ impl Views {
             script += &format!("DELETE FROM {table};");
         }
         script += "INSERT INTO files_text (files_text) VALUES ('delete-all');
-                   INSERT INTO messages_text (messages_text) VALUES ('delete-all');
                    DELETE FROM position WHERE name = 'rows';";
         self.transaction(|| self.map(self.conn.execute_batch(&script)))
     }

@@ -14,7 +14,7 @@ use super::Job;
 use crate::ask_ids::{approval_ask_id, repeat_ask_id};
 use crate::budget::whole_millis;
 use crate::plan::Permission;
-use crate::port::{CommandOrigin, PortError, ReadPolicy};
+use crate::port::{AgentReadPolicy, CommandOrigin, PortError};
 use crate::roles;
 use crate::rules::{JudgedCall, Verdict};
 use crate::shorten::one_line;
@@ -247,11 +247,11 @@ impl Job {
     }
 
     /// Which files an agent may read without asking the person. Searches and commands do not show it other files either.
-    pub(super) async fn read_policy(&self, task: TaskId) -> Result<ReadPolicy, PortError> {
+    pub(super) async fn read_policy(&self, task: TaskId) -> Result<AgentReadPolicy, PortError> {
         let grants = self.port().run_context(self.id()).await?.grants;
         let (rules, run) = (Arc::clone(&self.environment.rules), Some(self.id()));
         let (taint, role) = (self.taint(task), self.actor(task));
-        Ok(ReadPolicy::of_one(&self.environment.rules, move |path| {
+        Ok(AgentReadPolicy::of_one(&self.environment.rules, move |path| {
             let call = ParsedCall::Read { path: path.clone() };
             let (role, taint, grants) = (role.as_str(), &*taint, &*grants);
             let judged = JudgedCall { role, call: &call, taint, run, grants, is_invented_address: false };

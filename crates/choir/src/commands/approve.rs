@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &Approve) -> Result<ExitCode> {
 pub(crate) fn watched(context: &Context, act: impl FnOnce(&Context) -> Result<RunLine>) -> Result<ExitCode> {
     let bar = ProgressReport::new(context.style);
     let tell = |phase: &str, done, total| bar.update(phase, done, total);
-    let host = ComputerHost::open_unless_held(&context.place()?, &context.minds()?, &tell)?;
+    let host = ComputerHost::open_unless_held(&context.paths()?, &context.agent_services()?, &tell)?;
     drop(bar);
     let ended = act(context).and_then(|run| follow_run(context, &run, FollowMode::AllSteps, host.is_some()));
     if let Some(host) = host {

@@ -15,8 +15,8 @@ use crate::cli::Ask;
 use crate::render::{ProgressReport, json, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
-    let place = context.place()?;
-    let attached = args.attach.iter().map(|path| place.path(path)).collect::<Result<_>>()?;
+    let paths = context.paths()?;
+    let attached = args.attach.iter().map(|path| paths.path(path)).collect::<Result<_>>()?;
     let start = StartRun {
         command: ids::new_command(),
         run: ids::new_run(),
@@ -25,11 +25,12 @@ pub(crate) fn run(context: &Context, args: &Ask) -> Result<ExitCode> {
         model: args.model.clone(),
         budget: args.budget.unwrap_or_default(),
     };
-    let (bar, minds) = (ProgressReport::new(context.style), context.minds()?);
-    let host =
-        ComputerHost::open_unless_held(&place, &minds, &|phase, done, total| bar.update(phase, done, total))?;
+    let (bar, agent_services) = (ProgressReport::new(context.style), context.agent_services()?);
+    let host = ComputerHost::open_unless_held(&paths, &agent_services, &|phase, done, total| {
+        bar.update(phase, done, total)
+    })?;
     drop(bar);
-    let ended = services::announce_model(context, &minds, args.model.as_deref())
+    let ended = services::announce_model(context, &agent_services, args.model.as_deref())
         .and_then(|()| follow(context, start, args.watch, host.is_some()));
     if let Some(host) = host {
         host.close();

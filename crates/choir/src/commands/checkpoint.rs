@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, args: &Checkpoint) -> Result<()> {
 
 fn rows(context: &Context) -> Result<Vec<CheckpointRow>> {
     context.ask(Request::Status, &mut std::io::empty())?;
-    let views = Views::open_read_only(&context.place()?.state).map_err(ComputerError::from)?;
+    let views = Views::open_read_only(&context.paths()?.state).map_err(ComputerError::from)?;
     Ok(views.checkpoints().map_err(ComputerError::from)?)
 }
 

@@ -12,7 +12,7 @@ use crate::cli::Cat;
 use computer::error::{ComputerError, ErrorCode};
 
 pub(crate) fn run(context: &Context, args: &Cat) -> Result<()> {
-    let path = context.place()?.path(&args.path)?;
+    let path = context.paths()?.path(&args.path)?;
     let log = context.reading()?;
     let at = moment(&log, args.at)?;
     let view = view_at(&log, at).map_err(ComputerError::from)?;

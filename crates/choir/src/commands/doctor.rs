@@ -38,14 +38,14 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
     let mut findings = machine();
     let mut settings = Vec::new();
     let mut parts = None;
-    match context.place() {
-        Ok(place) => {
-            findings.extend(computer(&place));
-            parts = running_parts(&place);
+    match context.paths() {
+        Ok(paths) => {
+            findings.extend(computer(&paths));
+            parts = running_parts(&paths);
             findings.extend(parts.as_ref().map(parts_finding));
-            match Config::load(&place.state) {
+            match Config::load(&paths.state) {
                 Ok(config) => {
-                    findings.extend(cells(&config, &place.state));
+                    findings.extend(cells(&config, &paths.state));
                     settings = config.settings;
                 }
                 Err(e) => findings.push(bad("configuration", format!("{e:#}"))),
@@ -74,8 +74,8 @@ pub(crate) fn run(context: &Context, args: &Doctor) -> Result<()> {
 }
 
 /// The supervised parts of the process that holds the computer, if there is one.
-fn running_parts(place: &ComputerPaths) -> Option<PartsReport> {
-    let stream = socket::connect(place).ok()??;
+fn running_parts(paths: &ComputerPaths) -> Option<PartsReport> {
+    let stream = socket::connect(paths).ok()??;
     let envelope = Envelope::new(Request::Parts);
     match socket::call(stream, &envelope, &mut std::io::empty(), &|_, _, _| (), &mut |_, _| ()) {
         Ok(Answer::Parts(report)) => Some(report),
@@ -165,15 +165,15 @@ fn cells(config: &Config, state: &Path) -> Vec<Finding> {
     probe.checks.iter().map(finding).collect()
 }
 
-fn computer(place: &ComputerPaths) -> Vec<Finding> {
-    let mut findings = vec![ok("workspace", place.workspace.display().to_string())];
-    findings.push(free_space(&place.state));
-    findings.push(private(&place.state));
-    match event_log::SqliteLog::open_read_only(&place.state) {
+fn computer(paths: &ComputerPaths) -> Vec<Finding> {
+    let mut findings = vec![ok("workspace", paths.workspace.display().to_string())];
+    findings.push(free_space(&paths.state));
+    findings.push(private(&paths.state));
+    match event_log::SqliteLog::open_read_only(&paths.state) {
         Ok(log) => findings.push(ok("log", format!("{} events of {}", log.head().seq, log.user()))),
         Err(e) => findings.push(bad("log", computer::error::ComputerError::from(e).message)),
     }
-    findings.push(match socket::connect(place) {
+    findings.push(match socket::connect(paths) {
         Ok(Some(_)) => ok("holder", "another process holds the computer and answers"),
         Ok(None) => ok("holder", "none; commands open the computer themselves"),
         Err(e) => bad("holder", format!("cannot connect to its socket: {e}")),

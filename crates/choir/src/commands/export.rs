@@ -83,9 +83,9 @@ fn refused(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Err
 }
 
 pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
-    let place = context.place()?;
+    let paths = context.paths()?;
     let file = args.file.canonicalize().with_context(|| format!("{} cannot be read", args.file.display()))?;
-    let into = args.into.as_ref().map(|folder| place.path(folder)).transpose()?;
+    let into = args.into.as_ref().map(|folder| paths.path(folder)).transpose()?;
     let log = context.reading()?;
     let is_empty = log.head().seq.0 <= 1;
     if !is_empty || into.is_some() {
@@ -95,7 +95,7 @@ pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
     }
     let user = log.user().clone();
     drop(log);
-    if socket::connect(&place)?.is_some() {
+    if socket::connect(&paths)?.is_some() {
         let message =
             "importing replaces the log of an empty computer, which must be closed first; end choir watch";
         return Err(ComputerError::new(ErrorCode::Busy, message).into());
@@ -112,7 +112,7 @@ pub(crate) fn import(context: &Context, args: &Import) -> Result<()> {
     let source = File::open(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     let verified =
         Archive::verify(source, Limits::default(), &|d, t| bar.update("verifying", d, t)).map_err(refused)?;
-    archive::adopt(&verified, &place.state, user, &|d, t| bar.update("adopting", d, t)).map_err(refused)?;
+    archive::adopt(&verified, &paths.state, user, &|d, t| bar.update("adopting", d, t)).map_err(refused)?;
     drop(bar);
     let answer = context.ask(Request::Status, &mut std::io::empty())?;
     if !context.style.is_json() {

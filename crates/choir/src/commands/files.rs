@@ -14,7 +14,7 @@ use computer::error::{ComputerError, ErrorCode, from_anyhow};
 use computer::protocol::Request;
 
 pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
-    let path = context.place()?.path(&args.path)?;
+    let path = context.paths()?.path(&args.path)?;
     let base = match (&args.base, args.new) {
         (Some(hash), _) => Base::Content(*hash),
         (None, true) => Base::Absent,
@@ -48,15 +48,15 @@ pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
 }
 
 pub(crate) fn remove(context: &Context, args: &Rm) -> Result<()> {
-    let path = context.place()?.path(&args.path)?;
+    let path = context.paths()?.path(&args.path)?;
     let answer = context.change(Request::Remove { path }, &mut std::io::empty())?;
     done(context.style, "removed", &answer);
     Ok(())
 }
 
 pub(crate) fn rename(context: &Context, args: &Mv) -> Result<()> {
-    let place = context.place()?;
-    let (from, to) = (place.path(&args.from)?, place.path(&args.to)?);
+    let paths = context.paths()?;
+    let (from, to) = (paths.path(&args.from)?, paths.path(&args.to)?);
     let answer = context.change(Request::Move { from, to }, &mut std::io::empty())?;
     done(context.style, "moved", &answer);
     Ok(())

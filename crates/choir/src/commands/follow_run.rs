@@ -50,9 +50,9 @@ pub(crate) fn follow_run(
     mode: FollowMode,
     hosted: bool,
 ) -> Result<ExitCode> {
-    let place = context.place()?;
+    let paths = context.paths()?;
     let asking = Arc::new(AtomicBool::new(false));
-    at_interrupt(&place, run.run, hosted, &asking)?;
+    at_interrupt(&paths, run.run, hosted, &asking)?;
     let can_ask = mode == FollowMode::AllSteps
         && !context.style.is_json()
         && stdin().is_terminal()
@@ -60,7 +60,7 @@ pub(crate) fn follow_run(
     let mut view = RunView::new(context, run.run, mode);
     loop {
         let after = view.seen;
-        let now = client::follow(&place, run.run, after, &mut |heard| view.hear(heard))?;
+        let now = client::follow(&paths, run.run, after, &mut |heard| view.hear(heard))?;
         view.end_line();
         if now.state != RunState::Waiting || !can_ask {
             print_end(context, &now)?;
@@ -77,8 +77,8 @@ pub(crate) fn follow_run(
 }
 
 /// Ctrl-C pauses a run that is hosted here. A run in another process continues; only the watching ends.
-fn at_interrupt(place: &ComputerPaths, run: RunId, hosted: bool, asking: &Arc<AtomicBool>) -> Result<()> {
-    let (place, asking) = (place.clone(), Arc::clone(asking));
+fn at_interrupt(paths: &ComputerPaths, run: RunId, hosted: bool, asking: &Arc<AtomicBool>) -> Result<()> {
+    let (paths, asking) = (paths.clone(), Arc::clone(asking));
     client::on_first_signal(move || {
         if !hosted {
             eprintln!("\nthe run continues: choir runs {} --watch", short(run));
@@ -86,7 +86,7 @@ fn at_interrupt(place: &ComputerPaths, run: RunId, hosted: bool, asking: &Arc<At
         }
         let request = RunRequest::Control { run: run.to_string(), control: RunControl::Pause };
         let paused =
-            client::request(&place, Request::AgentRuns(request), &mut std::io::empty(), &|_, _, _| ());
+            client::request(&paths, Request::AgentRuns(request), &mut std::io::empty(), &|_, _, _| ());
         // Following the run notices the pause by itself, but not while it waits for a typed answer.
         if paused.is_err() || asking.load(Ordering::Relaxed) {
             eprintln!("\npaused: choir runs resume {} --watch", short(run));

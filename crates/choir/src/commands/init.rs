@@ -23,20 +23,20 @@ pub(crate) fn run(context: &Context, args: &Init) -> Result<()> {
         .with_context(|| format!("cannot create {}", args.folder.display()))?;
     let folder =
         args.folder.canonicalize().with_context(|| format!("cannot read {}", args.folder.display()))?;
-    let place = ComputerPaths::at(&folder);
-    if place.exists() {
+    let paths = ComputerPaths::at(&folder);
+    if paths.exists() {
         let message = format!("{} is already a computer; show it with: choir status", folder.display());
         return Err(ComputerError::new(ErrorCode::Refused, message).into());
     }
     let bar = ProgressReport::new(context.style);
     let name = args.name.as_deref().unwrap_or(&login);
-    let made = Computer::create(&place, user, name, &|phase, done, total| bar.update(phase, done, total));
+    let made = Computer::create(&paths, user, name, &|phase, done, total| bar.update(phase, done, total));
     drop(bar);
     let (_computer, answer) = match made {
         Ok(made) => made,
         Err(failure) => {
             // A partial computer would block the next attempt; the user's own files are not touched.
-            let _ = std::fs::remove_dir_all(&place.state);
+            let _ = std::fs::remove_dir_all(&paths.state);
             if !existed {
                 let _ = std::fs::remove_dir(&folder);
             }

@@ -86,13 +86,13 @@ pub(super) fn open_in(data: &Path) -> Result<(Vault, User)> {
 /// The names of all keys that this machine uses: for model providers, web search and MCP servers.
 fn used_keys(args: &Keys) -> Result<BTreeSet<String>> {
     let config = machine_config(data_folder(args.data.clone())?, &CommandLineSettings::default())?;
-    let minds = AgentServices::new(config.models.as_ref())?.with_mcp(config.mcp.as_ref())?;
+    let agent_services = AgentServices::new(config.models.as_ref())?.with_mcp(config.mcp.as_ref())?;
     let search = config.services.search.as_ref().map(Search::new).transpose()?;
-    let providers = minds.catalog.providers.iter();
+    let providers = agent_services.catalog.providers.iter();
     let with_key = providers
         .filter(|(_, provider)| provider.auth != AuthScheme::None && provider.kind != ProviderKind::Local);
     let mut used: BTreeSet<String> = with_key.map(|(name, _)| name.clone()).collect();
-    used.extend(minds.mcp_settings.servers.values().flat_map(|server| server.endpoint.keys()));
+    used.extend(agent_services.mcp_settings.servers.values().flat_map(|server| server.endpoint.keys()));
     used.extend(search.and_then(|search| search.needs_key().then(|| search.key_name().to_owned())));
     Ok(used)
 }

@@ -95,7 +95,7 @@ struct Filter {
 
 impl Filter {
     fn new(context: &Context, args: &Log, log: &dyn EventLog) -> Result<Self> {
-        let path = args.path.as_ref().map(|path| context.place()?.path(path)).transpose()?;
+        let path = args.path.as_ref().map(|path| context.paths()?.path(path)).transpose()?;
         let name = args.name.as_ref().map(|name| shared_types::EventName::parse(name)).transpose();
         let name = name.map_err(|e| ComputerError::new(ErrorCode::BadRequest, e.to_string()))?;
         let op = match &args.op {

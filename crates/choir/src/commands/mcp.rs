@@ -17,15 +17,15 @@ use crate::cli::Mcp;
 use crate::render::{self, Style, line, safe};
 
 pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
-    let minds = chosen(services::of_this_machine()?, args.name.as_deref())?;
-    if minds.mcp_settings.servers.is_empty() {
+    let agent_services = chosen(services::of_this_machine()?, args.name.as_deref())?;
+    if agent_services.mcp_settings.servers.is_empty() {
         if !context.style.is_json() {
             line("no MCP servers yet; add one to choir.toml in the data folder:");
             line("  [mcp.notes]\n  command = [\"npx\", \"-y\", \"some-server\"]\n  network = \"open\"");
         }
         return Ok(());
     }
-    let lines = reached(context, &minds)?;
+    let lines = reached(context, &agent_services)?;
     for server in &lines {
         if context.style.is_json() {
             render::json(server);
@@ -42,9 +42,9 @@ pub(crate) fn run(context: &Context, args: &Mcp) -> Result<()> {
 }
 
 /// One server, or all.
-fn chosen(minds: AgentServices, name: Option<&str>) -> Result<AgentServices> {
-    let Some(name) = name else { return Ok(minds) };
-    let mut servers = (*minds.mcp_settings).clone();
+fn chosen(agent_services: AgentServices, name: Option<&str>) -> Result<AgentServices> {
+    let Some(name) = name else { return Ok(agent_services) };
+    let mut servers = (*agent_services.mcp_settings).clone();
     let names: Vec<String> = servers.servers.keys().cloned().collect();
     servers.servers.retain(|server, _| server == name);
     if servers.servers.is_empty() {
@@ -52,15 +52,16 @@ fn chosen(minds: AgentServices, name: Option<&str>) -> Result<AgentServices> {
         let message = format!("there is no MCP server {name:?} in choir.toml; there are: {there}");
         return Err(ComputerError::new(ErrorCode::NotFound, message).into());
     }
-    Ok(AgentServices { mcp_settings: Arc::new(servers), ..minds })
+    Ok(AgentServices { mcp_settings: Arc::new(servers), ..agent_services })
 }
 
 /// Starts the servers in cells of this process, independent of the process that holds the computer.
-fn reached(context: &Context, minds: &AgentServices) -> Result<Vec<McpServerLine>> {
+fn reached(context: &Context, agent_services: &AgentServices) -> Result<Vec<McpServerLine>> {
     let scratch = tempfile::tempdir()?;
-    let launch = cells(context, minds, scratch.path())?;
+    let launch = cells(context, agent_services, scratch.path())?;
     // The computer's own cache of tool lists is not touched.
-    let tools = minds.mcp_tools_with(&ComputerPaths::at(scratch.path()), &UserId::owner(), Arc::new(launch));
+    let tools =
+        agent_services.mcp_tools_with(&ComputerPaths::at(scratch.path()), &UserId::owner(), Arc::new(launch));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let lines = runtime.block_on(async {
         tools.reach_all().await;
@@ -74,12 +75,16 @@ fn reached(context: &Context, minds: &AgentServices) -> Result<Vec<McpServerLine
 }
 
 /// Cells with the computer's settings, in a folder of this process.
-pub(super) fn cells(context: &Context, minds: &AgentServices, scratch: &Path) -> Result<McpServerCells> {
-    let place = context.place().unwrap_or_else(|_| ComputerPaths::at(scratch));
-    let cells = Config::load(&place.state)?.cells;
-    let backend = cells.backend(&place.state);
+pub(super) fn cells(
+    context: &Context,
+    agent_services: &AgentServices,
+    scratch: &Path,
+) -> Result<McpServerCells> {
+    let paths = context.paths().unwrap_or_else(|_| ComputerPaths::at(scratch));
+    let cells = Config::load(&paths.state)?.cells;
+    let backend = cells.backend(&paths.state);
     let (owner, folders) = (UserId::owner().to_string(), scratch.join("cells"));
-    Ok(McpServerCells::new(cells, backend, &place, owner, folders, &minds.rules))
+    Ok(McpServerCells::new(cells, backend, &paths, owner, folders, &agent_services.rules))
 }
 
 fn show(style: Style, server: &McpServerLine, in_full: bool) {

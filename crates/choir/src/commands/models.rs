@@ -38,8 +38,8 @@ pub(crate) fn run(context: &Context, args: &Models) -> Result<()> {
 }
 
 fn list(context: &Context) -> Result<()> {
-    let minds = context.minds()?;
-    for model in minds.model_lines(&UserId::owner()) {
+    let agent_services = context.agent_services()?;
+    for model in agent_services.model_lines(&UserId::owner()) {
         if context.style.is_json() {
             render::json(&model);
             continue;
@@ -48,7 +48,7 @@ fn list(context: &Context) -> Result<()> {
         let name = context.style.bold(&format!("{:<16}", safe(&model.name)));
         line(&format!("{name} {:<12} {}", safe(&model.provider), context.style.dim(&safe(&state))));
     }
-    match &minds.local_services.local {
+    match &agent_services.local_services.local {
         Some(local) if local.line().ready => print_local(context, &**local, &local.line().name),
         Some(_) | None => Ok(()),
     }

@@ -10,12 +10,12 @@ use computer::protocol::Request;
 
 pub(crate) fn run(context: &Context, args: &Purge) -> Result<()> {
     if !args.targets.is_empty() {
-        let place = context.place()?;
+        let computer = context.paths()?;
         let (mut hashes, mut paths) = (Vec::new(), Vec::new());
         for target in &args.targets {
             match ContentHash::parse(target) {
                 Ok(hash) => hashes.push(hash),
-                Err(_) => paths.push(place.path(target.as_ref())?),
+                Err(_) => paths.push(computer.path(target.as_ref())?),
             }
         }
         let request = Request::Purge { hashes, paths, reason: args.reason.clone() };

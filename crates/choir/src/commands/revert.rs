@@ -57,6 +57,6 @@ fn subject(context: &Context, name: &str) -> Result<Subject> {
     } else if let Some(id) = name.strip_prefix("note:") {
         Subject::Note(id.parse().map_err(|e: shared_types::IdError| bad(e.to_string()))?)
     } else {
-        Subject::File(context.place()?.path(name.as_ref())?)
+        Subject::File(context.paths()?.path(name.as_ref())?)
     })
 }

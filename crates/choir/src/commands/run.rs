@@ -19,7 +19,7 @@ use computer::protocol::{Answer, Request};
 const ENDED: u8 = 124;
 
 pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
-    let place = context.place()?;
+    let paths = context.paths()?;
     let request = match (&args.accept, &args.discard) {
         (Some(call), _) => Request::Accept { call: call.clone() },
         (None, Some(call)) => Request::Discard { call: call.clone() },
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
     let bar = ProgressReport::new(context.style);
     let mut tell = |from, bytes: &[u8]| write_output(context, from, bytes);
     let progress = |phase: &str, done, total| bar.update(phase, done, total);
-    let ran = match client::request_with_output(&place, request, &mut body, &progress, &mut tell)? {
+    let ran = match client::request_with_output(&paths, request, &mut body, &progress, &mut tell)? {
         Answer::CommandResult(ran) => *ran,
         Answer::Done(_)
         | Answer::AgentRuns(_)
@@ -51,10 +51,10 @@ pub(crate) fn run(context: &Context, args: &Run) -> Result<ExitCode> {
 }
 
 fn command(context: &Context, args: &Run) -> Result<CellCommand> {
-    let place = context.place()?;
+    let paths = context.paths()?;
     let here = std::env::current_dir().ok();
-    let inside = here.filter(|here| here.starts_with(&place.workspace) && *here != place.workspace);
-    let folder = inside.map(|here| place.path(&here)).transpose()?;
+    let inside = here.filter(|here| here.starts_with(&paths.workspace) && *here != paths.workspace);
+    let folder = inside.map(|here| paths.path(&here)).transpose()?;
     let network = match args.net.as_slice() {
         [] => CommandNetwork::None,
         [one] if one == "open" => CommandNetwork::Open,

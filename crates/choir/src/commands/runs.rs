@@ -155,7 +155,7 @@ pub(crate) fn print_change(context: &Context, verb: &str, run: &RunLine) -> Resu
     let style = context.style;
     let id = short(run.run);
     line(&format!("{} {} {}", style.bold(verb), id, style.dim(&format!("({})", word(run.state)))));
-    let idle = run.state == RunState::Running && !client::is_held(&context.place()?)?;
+    let idle = run.state == RunState::Running && !client::is_held(&context.paths()?)?;
     if idle {
         line(
             &style

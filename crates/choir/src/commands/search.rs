@@ -12,7 +12,7 @@ use computer::protocol::Request;
 pub(crate) fn run(context: &Context, args: &Search) -> Result<()> {
     // The index must contain the latest outside edits.
     context.ask(Request::Status, &mut std::io::empty())?;
-    let views = Views::open_read_only(&context.place()?.state).map_err(ComputerError::from)?;
+    let views = Views::open_read_only(&context.paths()?.state).map_err(ComputerError::from)?;
     let hits = views.search(&args.words.join(" "), args.limit).map_err(ComputerError::from)?;
     if context.style.is_json() {
         for hit in &hits {

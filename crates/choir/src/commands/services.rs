@@ -30,15 +30,16 @@ pub(super) fn local() -> Result<MachineModel> {
 pub(super) fn of_this_machine() -> Result<AgentServices> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
     let config = machine_config(data.clone(), &CommandLineSettings::default())?;
-    let minds = AgentServices::new(config.models.as_ref())?;
-    let minds = AgentServices { local_services: local_services(&data, &minds.catalog)?, ..minds };
-    let minds = minds.with_services(&config.services)?.with_mcp(config.mcp.as_ref())?;
-    let minds = minds.with_rules(config.rules.as_ref())?;
+    let agent_services = AgentServices::new(config.models.as_ref())?;
+    let agent_services =
+        AgentServices { local_services: local_services(&data, &agent_services.catalog)?, ..agent_services };
+    let agent_services = agent_services.with_services(&config.services)?.with_mcp(config.mcp.as_ref())?;
+    let agent_services = agent_services.with_rules(config.rules.as_ref())?;
     if !data.join("hypervisor.sqlite").exists() {
-        return Ok(minds);
+        return Ok(agent_services);
     }
     let (vault, owner) = keys::open_in(&data)?;
-    Ok(minds.with_keys(sandbox::keys_of_user(&vault, owner.id)))
+    Ok(agent_services.with_keys(sandbox::keys_of_user(&vault, owner.id)))
 }
 
 /// The local model and the web.
@@ -50,15 +51,21 @@ pub(super) fn local_services(data: &Path, catalog: &Catalog) -> Result<LocalServ
 }
 
 /// Before a run starts: offers the local model if no other can be used, and prints its speed if it will be used.
-pub(super) fn announce_model(context: &Context, minds: &AgentServices, wanted: Option<&str>) -> Result<()> {
-    let (false, Some(local)) = (context.style.is_json(), &minds.local_services.local) else { return Ok(()) };
+pub(super) fn announce_model(
+    context: &Context,
+    agent_services: &AgentServices,
+    wanted: Option<&str>,
+) -> Result<()> {
+    let (false, Some(local)) = (context.style.is_json(), &agent_services.local_services.local) else {
+        return Ok(());
+    };
     let wanted = match wanted {
         Some(of_run) => Some(of_run.to_owned()),
         None => conductor_model(context)?,
     };
-    let choose = || minds.choose_model(&UserId::owner(), wanted.as_deref());
+    let choose = || agent_services.choose_model(&UserId::owner(), wanted.as_deref());
     // A model that is not in the catalog is a mistake that no download fixes.
-    let is_known = wanted.as_deref().is_none_or(|name| minds.catalog.models.contains_key(name));
+    let is_known = wanted.as_deref().is_none_or(|name| agent_services.catalog.models.contains_key(name));
     if is_known && choose().is_err() {
         models::offer(context)?;
     }

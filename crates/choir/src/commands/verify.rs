@@ -38,7 +38,7 @@ impl Check {
 }
 
 pub(crate) fn run(context: &Context) -> Result<()> {
-    let place = context.place()?;
+    let paths = context.paths()?;
     // Record outside edits and finish projections first. A log that is too damaged for that is read as it is.
     let settled = context.ask(Request::Status, &mut std::io::empty()).map_err(|e| from_anyhow(&e));
     let log = context.reading()?;
@@ -50,9 +50,9 @@ pub(crate) fn run(context: &Context) -> Result<()> {
         checks.push(if frozen {
             Check::ok("read models", "not compared: the disk is read-only")
         } else {
-            rows(&place, &log)
+            rows(&paths, &log)
         });
-        checks.push(files(&place, &log, view, &bar));
+        checks.push(files(&paths, &log, view, &bar));
         checks.push(contents(&log, view, &bar));
         if let Err(ComputerError { code, message, .. }) = settled
             && !frozen
@@ -136,10 +136,10 @@ fn replay(log: &SqliteLog, bar: &ProgressReport) -> (Option<View>, Vec<Check>) {
     (intact.then_some(view), vec![chain, roots])
 }
 
-fn rows(place: &ComputerPaths, log: &SqliteLog) -> Check {
+fn rows(paths: &ComputerPaths, log: &SqliteLog) -> Check {
     let compare = || -> Result<Option<_>, ComputerError> {
         let expected = computed_rows(log)?;
-        let found = Views::open_read_only(&place.state)?;
+        let found = Views::open_read_only(&paths.state)?;
         first_row_difference(&found, &expected).map_err(ComputerError::from)
     };
     match compare() {
@@ -161,9 +161,9 @@ fn rows(place: &ComputerPaths, log: &SqliteLog) -> Check {
     }
 }
 
-fn files(place: &ComputerPaths, log: &SqliteLog, view: &View, bar: &ProgressReport) -> Check {
+fn files(paths: &ComputerPaths, log: &SqliteLog, view: &View, bar: &ProgressReport) -> Check {
     let compare = || -> Result<Option<_>, ComputerError> {
-        let workspace = Workspace::open(&place.workspace, &place.state.join("tmp"))
+        let workspace = Workspace::open(&paths.workspace, &paths.state.join("tmp"))
             .map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
         let purged = |path: &shared_types::FilePath| {
             let content = view.files.get(path).and_then(shared_types::payload::file::FileNode::content);

@@ -8,11 +8,11 @@ use computer::client;
 use sandbox::computer_host::{ComputerHost, Notice};
 
 pub(crate) fn run(context: &Context) -> Result<()> {
-    let place = context.place()?;
-    let computer = client::open_exclusive(&place)?;
+    let paths = context.paths()?;
+    let computer = client::open_exclusive(&paths)?;
     let style = context.style;
-    let shown = safe(&place.workspace.display().to_string());
-    ComputerHost::open(computer, &context.minds()?)?.watch(&|notice| {
+    let shown = safe(&paths.workspace.display().to_string());
+    ComputerHost::open(computer, &context.agent_services()?)?.watch(&|notice| {
         if style.is_json() {
             return json(&match notice {
                 Notice::Ready => serde_json::json!({ "ready": true, "pid": std::process::id() }),

@@ -51,27 +51,31 @@ impl OwnerKeys {
 }
 
 fn servers(context: &Context, config: &MachineConfig, keys: &OwnerKeys) -> Vec<Finding> {
-    let minds = match AgentServices::new(config.models.as_ref()) {
-        Ok(minds) => minds.with_rules(config.rules.as_ref()),
+    let agent_services = match AgentServices::new(config.models.as_ref()) {
+        Ok(agent_services) => agent_services.with_rules(config.rules.as_ref()),
         Err(e) => return vec![bad("models", e.message)],
     };
-    let minds = match minds {
-        Ok(minds) => minds.with_mcp(config.mcp.as_ref()),
+    let agent_services = match agent_services {
+        Ok(agent_services) => agent_services.with_mcp(config.mcp.as_ref()),
         Err(e) => return vec![bad("rules", e.message)],
     };
-    let minds = match minds {
-        Ok(minds) if minds.mcp_settings.servers.is_empty() => return Vec::new(),
-        Ok(minds) => minds,
+    let agent_services = match agent_services {
+        Ok(agent_services) if agent_services.mcp_settings.servers.is_empty() => return Vec::new(),
+        Ok(agent_services) => agent_services,
         Err(e) => return vec![bad("mcp", e.message)],
     };
-    let checked = check_servers(context, &minds, keys);
+    let checked = check_servers(context, &agent_services, keys);
     checked.unwrap_or_else(|e| vec![bad("mcp", format!("cannot look for programs: {e:#}"))])
 }
 
-fn check_servers(context: &Context, minds: &AgentServices, keys: &OwnerKeys) -> Result<Vec<Finding>> {
+fn check_servers(
+    context: &Context,
+    agent_services: &AgentServices,
+    keys: &OwnerKeys,
+) -> Result<Vec<Finding>> {
     let scratch = tempfile::tempdir()?;
-    let cells = mcp::cells(context, minds, scratch.path())?;
-    let all = minds.mcp_settings.servers.iter();
+    let cells = mcp::cells(context, agent_services, scratch.path())?;
+    let all = agent_services.mcp_settings.servers.iter();
     Ok(all.flat_map(|(name, settings)| server(&cells, name, settings, keys)).collect())
 }
 
