@@ -63,20 +63,19 @@ impl RunHost {
             telemetry.map(|telemetry| RunTelemetry::new(telemetry, self.gateway.catalog()));
         loop {
             let host = Arc::clone(self);
-            let read = tokio::task::spawn_blocking(move || {
-                let unread = host.unread_events();
-                if let (Ok((events, _)), Some(run_telemetry)) = (&unread, &mut run_telemetry) {
-                    run_telemetry.add_events(events, &**host.computer.log());
-                }
-                (unread, run_telemetry)
-            });
-            let (unread, returned) =
-                read.await.map_err(|e| ComputerError::new(ErrorCode::Failed, e.to_string()))?;
-            run_telemetry = returned;
-            let (events, through) = unread?;
+            let unread = tokio::task::spawn_blocking(move || host.unread_events());
+            let (events, through) = unread.await.map_err(join_error)??;
             self.runs.dispatch(&events).into_iter().for_each(&start);
             // Only now: if this part fails before, the next one dispatches the same events again.
             self.set_seen(through);
+            if let Some(mut telemetry) = run_telemetry.take() {
+                let host = Arc::clone(self);
+                let added = tokio::task::spawn_blocking(move || {
+                    telemetry.add_events(&events, &**host.computer.log());
+                    telemetry
+                });
+                run_telemetry = Some(added.await.map_err(join_error)?);
+            }
             tokio::select! {
                 _ = closing.wait_for(|closing| *closing) => break,
                 changed = appended.changed() => if changed.is_err() { break },
@@ -103,6 +102,11 @@ impl RunHost {
     fn set_seen(&self, through: Seq) {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = through;
     }
+}
+
+/// A task that panicked or was cut off.
+fn join_error(error: tokio::task::JoinError) -> ComputerError {
+    ComputerError::new(ErrorCode::Failed, error.to_string())
 }
 
 /// Events of runs after a seq, and the position up to which was read.

@@ -236,7 +236,7 @@ pub fn build_router(
 ) -> Result<Router, BuildRouterError> {
     let mut declared = BTreeSet::new();
     let mut router = Router::new();
-    for Route { method, path, access, handler, .. } in routes {
+    for Route { method, path, access, handler, description } in routes {
         if !declared.insert((path, method.to_string())) {
             return Err(BuildRouterError::DuplicateRoute { method, path });
         }
@@ -244,6 +244,7 @@ pub fn build_router(
             method,
             path,
             access,
+            is_recorded_in_log: description.has_command_id,
             state: Arc::clone(&state),
             load_extensions: Arc::clone(&load_extensions),
         };

@@ -189,7 +189,9 @@ impl Server {
             }
             Ok(())
         };
-        tokio::time::timeout(SHUTDOWN_TIMEOUT, finish).await.unwrap_or(Ok(()))
+        let finished = tokio::time::timeout(SHUTDOWN_TIMEOUT, finish).await.unwrap_or(Ok(()));
+        self.state.recent_answers.stop();
+        finished
     }
 }
 

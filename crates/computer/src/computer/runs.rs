@@ -211,21 +211,20 @@ impl Computer {
             RunControl::Trust { task } => (RunAction::Trust(*task), Vec::new()),
         };
         let cause =
-            if let RunControl::Answer { ask, .. } = control { self.ask_event(run, *ask)? } else { None };
+            if let RunControl::Answer { ask, .. } = control { self.ask_event(run, *ask) } else { None };
         self.record_in_run(&caller.clone().because_of(cause), run, action, contents)?;
         self.run_line(run)
     }
 
-    /// The event of a question.
-    fn ask_event(&self, run: RunId, ask: AskId) -> Result<Option<EventId>, ComputerError> {
-        for stored in self.log.run(run)?.iter().filter(|stored| stored.name == "run.ask") {
-            if let Payload::Run(RunEvent::Ask(asked)) = decode_event(&*self.log, stored)?.payload
-                && asked.ask == ask
-            {
-                return Ok(Some(stored.id));
-            }
-        }
-        Ok(None)
+    /// The newest event of a question, which may have been asked again. An answer is recorded without it if it cannot be
+    /// read.
+    fn ask_event(&self, run: RunId, ask: AskId) -> Option<EventId> {
+        let events = self.log.run(run).ok()?;
+        let mut asks = events.iter().rev().filter(|stored| stored.name == "run.ask");
+        let is_it =
+            |payload: Payload| matches!(payload, Payload::Run(RunEvent::Ask(asked)) if asked.ask == ask);
+        asks.find(|stored| decode_event(&*self.log, stored).is_ok_and(|event| is_it(event.payload)))
+            .map(|stored| stored.id)
     }
 
     fn answer_question(

@@ -7,7 +7,6 @@ use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use shared_types::UserId;
 use shared_types::wire::TokenScope;
 
 use super::{Access, Credential, ExtensionLoader, Principal, origin};
@@ -15,6 +14,7 @@ use crate::client_address::ClientAddress;
 use crate::identity::{IdentityStore, RandomSecret};
 use crate::problem::ApiError;
 use crate::rate_limits::{RateSubject, RequestKind};
+use crate::recent_answers::Sender;
 use crate::server_state::ServerState;
 
 const AUTH_PREFIX: &str = "/api/v1/auth/";
@@ -26,6 +26,8 @@ pub(super) struct RouteGuard {
     pub(super) method: Method,
     pub(super) path: &'static str,
     pub(super) access: Access,
+    /// Whether the route's changes are recorded under the id of the request, so that the log answers a resend.
+    pub(super) is_recorded_in_log: bool,
     pub(super) state: Arc<ServerState>,
     pub(super) load_extensions: ExtensionLoader,
 }
@@ -36,22 +38,25 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     match admit(&guard, &mut request).await {
-        Ok(Some(user)) => guard.state.recent_answers.answer(&user, request, next).await,
-        Ok(None) => next.run(request).await,
+        Ok(Some(sender)) if !guard.is_recorded_in_log => {
+            guard.state.recent_answers.answer(sender, request, next).await
+        }
+        Ok(_) => next.run(request).await,
         Err(error) => error.into_response(),
     }
 }
 
-/// Returns the user who is signed in; `None` for an anonymous caller of a public route.
-async fn admit(guard: &RouteGuard, request: &mut Request) -> Result<Option<UserId>, ApiError> {
+/// Returns the sender; `None` on a public route.
+async fn admit(guard: &RouteGuard, request: &mut Request) -> Result<Option<Sender>, ApiError> {
     let Some(principal) = authorize(guard, request)? else { return Ok(None) };
     if !matches!(guard.access, Access::Anyone | Access::SignedIn(TokenScope::Account)) {
         let extensions = (guard.load_extensions)(principal.clone()).await?;
         request.extensions_mut().extend(extensions);
     }
-    let user = principal.user.clone();
+    let (Credential::Session { id } | Credential::Token { id, .. }) = &principal.credential;
+    let sender = Sender { user: principal.user.clone(), credential: id.clone() };
     request.extensions_mut().insert(principal);
-    Ok(Some(user))
+    Ok((guard.access != Access::Anyone).then_some(sender))
 }
 
 /// Checks everything that can refuse a request. Returns the principal, or `None` for an anonymous caller of a public
