@@ -121,7 +121,7 @@ story("settings", {}, async (here, step) => {
     await picture(page, "settings-services");
     search.refuses = true;
     await own.getByRole("button", { name: "Test" }).press("Enter");
-    await own.getByText("Did not answer: searxng refuses").waitFor();
+    await own.getByText("Did not answer: searxng refused").waitFor();
   });
 
   await step("an agent of a role is given a budget, which a slip of the hand does not take away", async () => {
