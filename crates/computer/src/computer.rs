@@ -162,7 +162,7 @@ impl Computer {
         self.watched.store(watched, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_watched(&self) -> bool {
+    pub fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
     }
 

@@ -96,9 +96,14 @@ async fn follow(
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (mut head, mut problems) = (open.bus().head(), open.notices());
     let mut reported = *head.borrow();
-    notify(Notice::Ready);
+    let (watched, mut ready) = (until_watched(open), false);
+    tokio::pin!(watched);
     loop {
         tokio::select! {
+            () = &mut watched, if !ready => {
+                ready = true;
+                notify(Notice::Ready);
+            }
             _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
             _ = application.next_failed() => {
@@ -110,7 +115,7 @@ async fn follow(
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return Ok(()),
             },
-            changed = head.changed() => {
+            changed = head.changed(), if ready => {
                 if changed.is_err() {
                     return Ok(());
                 }
@@ -123,6 +128,18 @@ async fn follow(
                     Err(failure) => notify(Notice::Problem(failure.message)),
                 }
             }
+        }
+    }
+}
+
+/// Waits until edits are noticed as they happen. Before that, the first look at the workspace may still be under way,
+/// and could see an edit half made. Where the workspace cannot be watched, the watcher reports that again and again.
+async fn until_watched(open: &OpenComputer) {
+    let mut problems = open.notices();
+    while !open.computer().is_watched() {
+        tokio::select! {
+            _ = problems.recv() => return,
+            () = tokio::time::sleep(PAUSE) => {}
         }
     }
 }

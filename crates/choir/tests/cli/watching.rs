@@ -1,6 +1,7 @@
 //! Edits made while `choir watch` runs: noticed as they happen, one operation for each burst.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
@@ -78,6 +79,21 @@ fn a_plain_write_a_rename_over_a_delete_and_a_folder_are_noticed() {
     symlink("a", computer.path("link")).unwrap();
     let told = watch.next();
     assert_eq!(events_of(&computer, &told), ["file.write link"]);
+    assert_eq!(watch.so_far(), Vec::<Value>::new());
+    computer.assert_intact();
+}
+
+#[test]
+fn a_save_that_begins_as_soon_as_watch_is_ready_is_recorded_once() {
+    let computer = TestComputer::over(&[("a", "one\n")]);
+    let watch = BackgroundProcess::watch(&computer);
+    let told = burst(&computer, &watch, |attempt| {
+        let mut file = fs::File::create(computer.path("a")).unwrap();
+        std::thread::sleep(QUICK / 2);
+        writeln!(file, "saved in two steps {attempt}").unwrap();
+    });
+    assert_eq!(events_of(&computer, &told), ["file.write a"]);
+    assert_eq!(computer.status()["captured"], 0);
     assert_eq!(watch.so_far(), Vec::<Value>::new());
     computer.assert_intact();
 }
