@@ -28,6 +28,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub struct ComputerHost {
     open: OpenComputer,
+    /// The newest event from before it was opened; what is newer is reported.
+    opened_after: Seq,
     application: Application,
     runtime: Runtime,
 }
@@ -59,7 +61,7 @@ impl ComputerHost {
 
     /// Opens the parts of a computer that this process has taken.
     pub fn open(computer: Computer, services: &AgentServices) -> Result<Self, ComputerError> {
-        let paths = computer.paths.clone();
+        let (paths, opened_after) = (computer.paths.clone(), computer.log().head().seq);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let application = runtime.block_on(Application::start()).map_err(not_started)?;
         let open = runtime.block_on(OpenComputer::open_supervised(computer, services, &application))?;
@@ -71,61 +73,60 @@ impl ComputerHost {
             }
             std::thread::sleep(PAUSE);
         }
-        Ok(Self { open, application, runtime })
+        Ok(Self { open, opened_after, application, runtime })
     }
 
     /// Reports what happens until Ctrl-C, SIGTERM or a failure of the log, then closes the computer.
     pub fn watch(self, notify: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
-        let watched = self.runtime.block_on(follow(&self.open, &self.application, notify));
+        let watched = self.runtime.block_on(self.follow(notify));
         self.close();
         watched
     }
 
     /// Closes the computer. Runs of agents continue when a process opens it again.
     pub fn close(self) {
-        let Self { open, application: _, runtime } = self;
+        let Self { open, opened_after: _, application: _, runtime } = self;
         runtime.block_on(open.close());
     }
-}
 
-async fn follow(
-    open: &OpenComputer,
-    application: &Application,
-    notify: &(dyn Fn(Notice) + Sync),
-) -> Result<(), ComputerError> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let (mut head, mut problems) = (open.bus().head(), open.notices());
-    let mut reported = *head.borrow();
-    let (watched, mut ready) = (until_watched(open), false);
-    tokio::pin!(watched);
-    loop {
-        tokio::select! {
-            () = &mut watched, if !ready => {
-                ready = true;
-                notify(Notice::Ready);
-            }
-            _ = interrupt.recv() => return Ok(()),
-            _ = terminate.recv() => return Ok(()),
-            _ = application.next_failed() => {
-                let message = "the log of this computer failed; what was acknowledged is on disk. Start again";
-                return Err(ComputerError::new(ErrorCode::Failed, message));
-            }
-            problem = problems.recv() => match problem {
-                Ok(problem) => notify(Notice::Problem(problem)),
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return Ok(()),
-            },
-            changed = head.changed(), if ready => {
-                if changed.is_err() {
-                    return Ok(());
+    async fn follow(&self, notify: &(dyn Fn(Notice) + Sync)) -> Result<(), ComputerError> {
+        let Self { open, application, .. } = self;
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (mut head, mut problems) = (open.bus().head(), open.notices());
+        let mut reported = self.opened_after;
+        head.mark_changed();
+        let (watched, mut ready) = (until_watched(open), false);
+        tokio::pin!(watched);
+        loop {
+            tokio::select! {
+                () = &mut watched, if !ready => {
+                    ready = true;
+                    notify(Notice::Ready);
                 }
-                let (after, through) = (reported, *head.borrow_and_update());
-                reported = through;
-                let computer = std::sync::Arc::clone(open.computer());
-                let captured = blocking(move || Ok(captures(&computer, after, through)?)).await;
-                match captured {
-                    Ok(captured) => captured.into_iter().for_each(notify),
-                    Err(failure) => notify(Notice::Problem(failure.message)),
+                _ = interrupt.recv() => return Ok(()),
+                _ = terminate.recv() => return Ok(()),
+                _ = application.next_failed() => {
+                    let message = "the log of this computer failed; what was acknowledged is on disk. Start again";
+                    return Err(ComputerError::new(ErrorCode::Failed, message));
+                }
+                problem = problems.recv() => match problem {
+                    Ok(problem) => notify(Notice::Problem(problem)),
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return Ok(()),
+                },
+                changed = head.changed(), if ready => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    let (after, through) = (reported, *head.borrow_and_update());
+                    reported = through;
+                    let computer = std::sync::Arc::clone(open.computer());
+                    let captured = blocking(move || Ok(captures(&computer, after, through)?)).await;
+                    match captured {
+                        Ok(captured) => captured.into_iter().for_each(notify),
+                        Err(failure) => notify(Notice::Problem(failure.message)),
+                    }
                 }
             }
         }
