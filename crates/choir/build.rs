@@ -65,7 +65,7 @@ fn copy(from: &Path, to: &Path, prefix: &str, names: &mut Vec<String>) -> Result
 fn table(copies: &Path, names: &[String]) -> Result<String, Box<dyn Error>> {
     let mut text = String::from(
         "/// All files, by path.\n\
-         pub static ASSETS: &[File] = &[\n",
+         static ASSETS: &[File] = &[\n",
     );
     let bytes = |name: &str| format!("include_bytes!({:?})", copies.join(name));
     for name in names.iter().filter(|name| !name.ends_with(".br")) {

@@ -28,7 +28,8 @@ pub type UserKeys = Arc<dyn Fn(&UserId) -> Arc<dyn ApiKeys> + Send + Sync>;
 /// See the module. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentServices {
-    pub catalog: Arc<Catalog>,
+    /// Has no keys; the gateways of the users share its catalog and connections.
+    pub shared_gateway: Gateway,
     pub keys: UserKeys,
     pub local_services: LocalServices,
     /// The search provider, if one is configured.
@@ -96,7 +97,7 @@ impl AgentServices {
         let rules = Rules::built_in().map_err(|e| wrong(&e))?;
         let keys: UserKeys = Arc::new(|_| Arc::new(NoKeys));
         Ok(Self {
-            catalog: Arc::new(catalog),
+            shared_gateway: Gateway::new(catalog, Arc::new(NoKeys)),
             keys,
             local_services: LocalServices::default(),
             search: None,
@@ -131,7 +132,11 @@ impl AgentServices {
     }
 
     fn is_provider_key(&self, key: &str) -> bool {
-        self.catalog.providers.contains_key(key)
+        self.catalog().providers.contains_key(key)
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        self.shared_gateway.catalog()
     }
 
     /// Adds the keys of each user.
@@ -151,7 +156,7 @@ impl AgentServices {
     }
 
     pub fn gateway(&self, user: &UserId) -> Gateway {
-        let gateway = Gateway::new(Arc::clone(&self.catalog), (self.keys)(user));
+        let gateway = self.shared_gateway.with_keys((self.keys)(user));
         if let Some(local) = &self.local_services.local {
             gateway.set_local_model(Arc::clone(local) as Arc<dyn LocalModel>);
         }

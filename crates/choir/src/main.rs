@@ -1,7 +1,9 @@
-//! The `choir` binary. Its code is in the library, so that tests and examples can use it.
+//! The `choir` binary: the command line, and what the browser loads.
+
+mod web;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    choir::main()
+    command_line::main(web::Embedded)
 }

@@ -3,13 +3,17 @@
 //! Everything under `assets/` has the hash of its content in its name and can be cached forever. `index.html` cannot:
 //! its `{{nonce}}` is replaced in every response.
 
+use std::borrow::Cow;
+
+use hypervisor::assets::{Asset, Assets, content_type};
+
 /// Path, bytes, and the same bytes compressed with brotli.
-pub type File = (&'static str, &'static [u8], Option<&'static [u8]>);
+type File = (&'static str, &'static [u8], Option<&'static [u8]>);
 
 include!(concat!(env!("OUT_DIR"), "/web_assets.rs"));
 
 /// The page for `/` if there is no bundle.
-pub const MISSING: &str = "\
+const MISSING: &str = "\
 <!doctype html>
 <html lang=\"en\">
 <meta charset=\"utf-8\">
@@ -22,22 +26,40 @@ cargo build --release -p choir</pre>
 </html>
 ";
 
+/// The desktop embedded in this binary.
+pub(crate) struct Embedded;
+
+impl Assets for Embedded {
+    fn get(&self, path: &str) -> Option<Asset> {
+        let (bytes, brotli) = match find(path) {
+            Some(found) => found,
+            None if path == "index.html" => (MISSING.as_bytes(), None),
+            None => return None,
+        };
+        Some(Asset {
+            bytes: Cow::Borrowed(bytes),
+            brotli: brotli.map(Cow::Borrowed),
+            mime: content_type(path),
+            immutable: path.starts_with("assets/"),
+        })
+    }
+}
+
 /// A file by its path, such as `assets/boot-1a2b3c4d.js`: its bytes, and the same compressed with brotli.
-pub fn find(path: &str) -> Option<(&'static [u8], Option<&'static [u8]>)> {
+fn find(path: &str) -> Option<(&'static [u8], Option<&'static [u8]>)> {
     // The table is sorted by path.
     let at = ASSETS.binary_search_by(|(known, _, _)| (*known).cmp(path)).ok()?;
     ASSETS.get(at).map(|(_, bytes, small)| (*bytes, *small))
 }
 
 /// The page, if the bundle is embedded.
-pub fn page() -> Option<&'static str> {
+#[cfg(test)]
+fn page() -> Option<&'static str> {
     find("index.html").and_then(|(bytes, _)| std::str::from_utf8(bytes).ok())
 }
 
 #[cfg(test)]
 mod tests {
-    use hypervisor::assets::content_type;
-
     use super::*;
 
     #[test]

@@ -32,7 +32,7 @@ use groups::WriterThread;
 use replies::Replies;
 
 /// Requests that may wait in the mailbox before the next caller blocks.
-const MAILBOX: usize = 1024;
+const MAILBOX: usize = 256;
 
 /// A request to change the computer. Every change takes this form, whether a person, an agent, the command line or the
 /// system asks for it.

@@ -39,7 +39,7 @@ struct GatewayInner {
     catalog: Arc<Catalog>,
     keys: Arc<dyn ApiKeys>,
     clock: Arc<dyn Clock>,
-    http: Http,
+    http: Arc<Http>,
     /// Limits the concurrent requests to each provider.
     slots: BTreeMap<String, Semaphore>,
     local: RwLock<Option<Arc<dyn LocalModel>>>,
@@ -52,7 +52,8 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Gateways of many users can share a catalog.
+    /// A gateway with connections of its own; [`with_keys`](Self::with_keys) makes one for another user that shares
+    /// them.
     pub fn new(catalog: impl Into<Arc<Catalog>>, keys: Arc<dyn ApiKeys>) -> Self {
         Self::with_clock(catalog, keys, Arc::new(RealClock))
     }
@@ -63,11 +64,28 @@ impl Gateway {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let catalog = catalog.into();
+        let http = Arc::new(Http::new(catalog.timeouts));
+        Self::assemble(catalog, keys, clock, http, None)
+    }
+
+    /// A gateway for the keys of another user. It shares the catalog, the local model and the connections.
+    #[must_use]
+    pub fn with_keys(&self, keys: Arc<dyn ApiKeys>) -> Self {
+        let GatewayInner { catalog, clock, http, .. } = &*self.0;
+        Self::assemble(Arc::clone(catalog), keys, Arc::clone(clock), Arc::clone(http), self.local())
+    }
+
+    fn assemble(
+        catalog: Arc<Catalog>,
+        keys: Arc<dyn ApiKeys>,
+        clock: Arc<dyn Clock>,
+        http: Arc<Http>,
+        local: Option<Arc<dyn LocalModel>>,
+    ) -> Self {
         let semaphore = |provider: &Provider| Semaphore::new(provider.at_once as usize);
         let slots =
             catalog.providers.iter().map(|(name, provider)| (name.clone(), semaphore(provider))).collect();
-        let http = Http::new(catalog.timeouts);
-        Self(Arc::new(GatewayInner { catalog, keys, clock, http, slots, local: RwLock::new(None) }))
+        Self(Arc::new(GatewayInner { catalog, keys, clock, http, slots, local: RwLock::new(local) }))
     }
 
     pub fn catalog(&self) -> &Catalog {

@@ -70,6 +70,33 @@ pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     }
 }
 
+/// A program that runs beside this one. It is ended if its end is not waited for.
+#[derive(Debug)]
+pub(crate) struct Background {
+    line: String,
+    child: Child,
+}
+
+impl Background {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let child = command.spawn().with_context(|| cannot_start(command))?;
+        Ok(Self { line: line(command), child })
+    }
+
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let status = self.child.wait()?;
+        if status.success() { Ok(()) } else { Err(Failed { line: self.line.clone(), status }.into()) }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // Both fail if it has ended, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn wait_until(child: &mut Child, deadline: Instant) -> Result<Option<ExitStatus>> {
     loop {
         if let Some(status) = child.try_wait()? {

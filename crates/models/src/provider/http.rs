@@ -1,6 +1,6 @@
 //! One streamed HTTP exchange: sends the request, applies timeouts and feeds the response to a reader.
 
-use std::time::Duration;
+use std::{sync::OnceLock, time::Duration};
 
 use reqwest::{
     Client, Response,
@@ -29,15 +29,20 @@ pub fn prepare_tls() {
 }
 
 pub(crate) struct Http {
+    /// Made for the first request: reading the root certificates takes time and memory.
+    clients: OnceLock<Clients>,
+    timeouts: Timeouts,
+}
+
+struct Clients {
     /// For remote servers, through the proxy that the environment names, if any.
     remote: Option<Client>,
     /// For servers on this machine, without a proxy.
     loopback: Option<Client>,
-    timeouts: Timeouts,
 }
 
-impl Http {
-    pub(crate) fn new(timeouts: Timeouts) -> Self {
+impl Clients {
+    fn new(timeouts: Timeouts) -> Self {
         prepare_tls();
         // A redirect would carry our key to another host.
         let builder = || {
@@ -47,7 +52,13 @@ impl Http {
         let remote =
             builder().build().ok().or_else(|| builder().tls_backend_preconfigured(no_roots()).build().ok());
         let loopback = builder().no_proxy().tls_backend_preconfigured(no_roots()).build().ok();
-        Self { remote, loopback, timeouts }
+        Self { remote, loopback }
+    }
+}
+
+impl Http {
+    pub(crate) fn new(timeouts: Timeouts) -> Self {
+        Self { clients: OnceLock::new(), timeouts }
     }
 
     /// Sends the request and reads the answer to its end. `on_delta` receives the deltas as they arrive.
@@ -85,7 +96,8 @@ impl Http {
     }
 
     async fn send(&self, post: HttpPost, silence: Duration) -> Result<Response, ProviderError> {
-        let client = if is_loopback(&post) { &self.loopback } else { &self.remote };
+        let clients = self.clients.get_or_init(|| Clients::new(self.timeouts));
+        let client = if is_loopback(&post) { &clients.loopback } else { &clients.remote };
         let Some(client) = client else {
             return Err(ProviderError::new(
                 ErrorClass::Unavailable,

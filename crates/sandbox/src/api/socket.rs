@@ -28,6 +28,8 @@ use computer::output_feed::FeedState;
 
 /// The largest message of a client.
 const MESSAGE_LIMIT: usize = 256 << 10;
+/// A tab mostly sends keystrokes; a longer message grows the buffer for as long as it needs.
+const READ_BUFFER: usize = 4 << 10;
 /// A tab that missed more events than this gets the state instead.
 const MAX_BACKLOG_EVENTS: u64 = 5_000;
 /// How many terminals and commands one tab may follow.
@@ -54,22 +56,24 @@ pub(super) async fn connect(
     };
     let upgrade = upgrade.map_err(|e| RouteError::new(e.status(), "not_a_websocket", e.body_text()))?;
     let open_computer = open_computer.0;
-    Ok(upgrade.max_message_size(MESSAGE_LIMIT).on_upgrade(move |socket| async move {
-        let tab = Tab {
-            open_computer,
-            shell,
-            terminals,
-            socket,
-            sent: Seq::ZERO,
-            projected: None,
-            attached: Vec::new(),
-        };
-        // Signing out elsewhere ends this connection at once.
-        tokio::select! {
-            () = tab.serve(since.since) => {}
-            () = principal.wait_until_invalid(&state.identity) => {}
-        }
-    }))
+    Ok(upgrade.max_message_size(MESSAGE_LIMIT).read_buffer_size(READ_BUFFER).on_upgrade(
+        move |socket| async move {
+            let tab = Tab {
+                open_computer,
+                shell,
+                terminals,
+                socket,
+                sent: Seq::ZERO,
+                projected: None,
+                attached: Vec::new(),
+            };
+            // Signing out elsewhere ends this connection at once.
+            tokio::select! {
+                () = tab.serve(since.since) => {}
+                () = principal.wait_until_invalid(&state.identity) => {}
+            }
+        },
+    ))
 }
 
 struct Tab {

@@ -33,7 +33,9 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
     ("agent-host", &["computer", "agents", "mcp", "web-access"]),
     ("sandbox", &["agent-host", "hypervisor"]),
     ("dioxus-desktop", &["shared-types", "kernel"]),
-    ("choir", &["sandbox", "local-model"]),
+    ("bench", &["sandbox"]),
+    ("command-line", &["bench", "local-model"]),
+    ("choir", &["command-line"]),
     ("scripted-model", &[]),
     ("xtask", &[]),
 ];

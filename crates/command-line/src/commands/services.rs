@@ -23,7 +23,7 @@ use crate::render::line;
 pub(super) fn local() -> Result<MachineModel> {
     let data = data_folder(std::env::var_os("CHOIR_DATA").map(Into::into))?;
     let config = machine_config(data.clone(), &CommandLineSettings::default())?;
-    Ok(MachineModel::new(&data, &AgentServices::new(config.models.as_ref())?.catalog))
+    Ok(MachineModel::new(&data, AgentServices::new(config.models.as_ref())?.catalog()))
 }
 
 /// The services for a computer that this process holds. Without server data there are no keys, only the local model.
@@ -32,7 +32,7 @@ pub(super) fn of_this_machine() -> Result<AgentServices> {
     let config = machine_config(data.clone(), &CommandLineSettings::default())?;
     let agent_services = AgentServices::new(config.models.as_ref())?;
     let agent_services =
-        AgentServices { local_services: local_services(&data, &agent_services.catalog)?, ..agent_services };
+        AgentServices { local_services: local_services(&data, agent_services.catalog())?, ..agent_services };
     let agent_services = agent_services.with_services(&config.services)?.with_mcp(config.mcp.as_ref())?;
     let agent_services = agent_services.with_rules(config.rules.as_ref())?;
     if !data.join("hypervisor.sqlite").exists() {
@@ -65,7 +65,7 @@ pub(super) fn announce_model(
     };
     let choose = || agent_services.choose_model(&UserId::owner(), wanted.as_deref());
     // A model that is not in the catalog is a mistake that no download fixes.
-    let is_known = wanted.as_deref().is_none_or(|name| agent_services.catalog.models.contains_key(name));
+    let is_known = wanted.as_deref().is_none_or(|name| agent_services.catalog().models.contains_key(name));
     if is_known && choose().is_err() {
         models::offer(context)?;
     }

@@ -88,7 +88,7 @@ fn used_keys(args: &Keys) -> Result<BTreeSet<String>> {
     let config = machine_config(data_folder(args.data.clone())?, &CommandLineSettings::default())?;
     let agent_services = AgentServices::new(config.models.as_ref())?.with_mcp(config.mcp.as_ref())?;
     let search = config.services.search.as_ref().map(Search::new).transpose()?;
-    let providers = agent_services.catalog.providers.iter();
+    let providers = agent_services.catalog().providers.iter();
     let with_key = providers
         .filter(|(_, provider)| provider.auth != AuthScheme::None && provider.kind != ProviderKind::Local);
     let mut used: BTreeSet<String> = with_key.map(|(name, _)| name.clone()).collect();

@@ -32,9 +32,11 @@ mod watch;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use event_log::{EventLog, SqliteLog};
+use hypervisor::assets::Assets;
 use shared_types::Seq;
 
 use crate::cli::{Cli, Command};
@@ -95,7 +97,7 @@ fn moment(log: &dyn EventLog, named: Option<Seq>) -> Result<Seq> {
     }
 }
 
-pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+pub(crate) fn run(cli: Cli, assets: Arc<dyn Assets>) -> Result<ExitCode> {
     let context = Context { dir: cli.dir, style: Style::choose(cli.json) };
     let done = match cli.command {
         Command::Run(args) => return run::run(&context, &args),
@@ -121,7 +123,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Export(args) => export::export(&context, &args),
         Command::Import(args) => export::import(&context, &args),
         Command::Purge(args) => purge::run(&context, &args),
-        Command::Up(args) => up::run(&args),
+        Command::Up(args) => up::run(&args, assets),
         Command::Link(args) => link::run(&context, &args),
         Command::Keys(args) => keys::run(&context, &args),
         Command::Models(args) => models::run(&context, &args),

@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result};
 
 use super::Context;
-use crate::bench::{Benchmark, Scale, Subject, probe_computers, probe_memory};
 use crate::cli::{Bench, BenchKind};
 use crate::render::{json, line};
+use bench::{Benchmark, Scale, Subject, probe_computers, probe_memory};
 
 pub(crate) fn run(context: &Context, args: &Bench) -> Result<()> {
     if let Some(folder) = &args.probe_memory {
@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &Bench) -> Result<()> {
         .prefix("choir-bench-")
         .tempdir_in(&parent)
         .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
-    crate::bench::run(benchmark, scale, folder.path(), &mut |figure| {
+    bench::run(benchmark, scale, folder.path(), &mut |figure| {
         if context.style.is_json() {
             return json(figure);
         }
