@@ -273,7 +273,7 @@ impl<'de> VariantAccess<'de> for Content<'_> {
 mod tests {
     use serde::Serialize;
     use shared_types::payload::file::FileNode;
-    use shared_types::payload::run::{AskKind, Reply, Scope};
+    use shared_types::payload::run::{ApprovalScope, AskKind, Reply};
     use shared_types::payload::tool::ToolStatus;
     use shared_types::wire::{CallStatus, DesktopState, FromServer, Operation, RunControl, SentEvent};
     use shared_types::{AskId, ContentHash, OpId, RootHash, Seq, Subject, TaskId, Timestamp, WindowId};
@@ -294,7 +294,10 @@ mod tests {
         same(&ToolStatus::Exited { code: -3 });
         same(&CallStatus::Held);
         same(&RunControl::Steer { task: None, words: "w".into() });
-        same(&RunControl::Answer { ask: AskId::from_bytes([1; 16]), reply: Reply::Allow(Scope::Run) });
+        same(&RunControl::Answer {
+            ask: AskId::from_bytes([1; 16]),
+            reply: Reply::Allow(ApprovalScope::Run),
+        });
         same(&AskKind::Question {
             call: OpId::from_bytes([4; 16]),
             text: "?".into(),

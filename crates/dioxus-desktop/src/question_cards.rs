@@ -2,7 +2,7 @@
 //! take the focus. The page of a run shows the same cards.
 
 use dioxus::prelude::*;
-use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, Reply};
 use shared_types::wire::RunQuestion;
 
 use crate::dom;
@@ -130,7 +130,7 @@ fn outbox_buttons(question: &RunQuestion) -> Element {
     rsx! {
         div { class: "acts",
             {button("btn pri", "undo-2", words::cards::CALL_OFF, answer(question, no))}
-            {button("btn", "", words::cards::LET_GO, answer(question, Reply::Allow(Scope::Once)))}
+            {button("btn", "", words::cards::LET_GO, answer(question, Reply::Allow(ApprovalScope::Once)))}
         }
     }
 }
@@ -170,10 +170,10 @@ fn approval_buttons(
     };
     rsx! {
         div { class: "acts",
-            {button("btn pri", "check", yes, answer(question, Reply::Allow(Scope::Once)))}
+            {button("btn pri", "check", yes, answer(question, Reply::Allow(ApprovalScope::Once)))}
             if pattern.is_some() {
-                {button("btn", "", words::cards::ALLOW_IN_RUN, answer(question, Reply::Allow(Scope::Run)))}
-                {button("btn", "", words::cards::ALLOW_ALWAYS, answer(question, Reply::Allow(Scope::Always)))}
+                {button("btn", "", words::cards::ALLOW_IN_RUN, answer(question, Reply::Allow(ApprovalScope::Run)))}
+                {button("btn", "", words::cards::ALLOW_ALWAYS, answer(question, Reply::Allow(ApprovalScope::Always)))}
             }
             {button("btn ghost", "", no, deny)}
         }

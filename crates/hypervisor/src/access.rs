@@ -244,7 +244,7 @@ pub fn build_router(
             method,
             path,
             access,
-            is_recorded_in_log: description.has_command_id,
+            is_recorded_in_log: description.is_recorded_in_log,
             state: Arc::clone(&state),
             load_extensions: Arc::clone(&load_extensions),
         };

@@ -5,7 +5,7 @@ use shared_types::payload::file::FileEvent;
 use shared_types::payload::llm::LlmEvent;
 use shared_types::payload::message::MessageEvent;
 use shared_types::payload::revert::RevertEvent;
-use shared_types::payload::run::{AskKind, PauseReason, Reply, RunEvent, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, PauseReason, Reply, RunEvent};
 use shared_types::payload::task::{MessageKind, TaskEvent, TaskOutcome};
 use shared_types::payload::tool::{StopReason, ToolHold, ToolStatus};
 use shared_types::payload::window::{WindowMode, WindowSet};
@@ -90,9 +90,9 @@ fn of_run(event: &RunEvent) -> String {
             AskKind::Outgoing { title, .. } => format!("waits in the outbox: {title}"),
         },
         RunEvent::Answer(p) => match &p.reply {
-            Reply::Allow(Scope::Once) => "allow once".into(),
-            Reply::Allow(Scope::Run) => "allow in this run".into(),
-            Reply::Allow(Scope::Always) => "allow always".into(),
+            Reply::Allow(ApprovalScope::Once) => "allow once".into(),
+            Reply::Allow(ApprovalScope::Run) => "allow in this run".into(),
+            Reply::Allow(ApprovalScope::Always) => "allow always".into(),
             Reply::Deny(why) => format!("deny: {why}"),
             Reply::Words(words) => format!("answer: {words}"),
             Reply::Silence => "sent from the outbox".into(),

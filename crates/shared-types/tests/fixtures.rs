@@ -174,7 +174,7 @@ fn agent_samples() -> Vec<Payload> {
         .into(),
         RunWake {}.into(),
         RunAsk { ask, task, about }.into(),
-        RunAnswer { ask, task, reply: Reply::Allow(Scope::Run) }.into(),
+        RunAnswer { ask, task, reply: Reply::Allow(ApprovalScope::Run) }.into(),
         RunCancel {}.into(),
         RunFail { reason: "no model answers".into() }.into(),
         RunComplete { summary: ContentRef::of(b"The page is there."), results: vec![result] }.into(),
@@ -344,9 +344,9 @@ fn every_word_of_a_run_reads_as_it_is_written() {
         (PauseReason::Model("m".into()), r#"{"model":"m"}"#),
     ]);
     same([
-        (Reply::Allow(Scope::Once), r#"{"allow":"once"}"#),
-        (Reply::Allow(Scope::Run), r#"{"allow":"run"}"#),
-        (Reply::Allow(Scope::Always), r#"{"allow":"always"}"#),
+        (Reply::Allow(ApprovalScope::Once), r#"{"allow":"once"}"#),
+        (Reply::Allow(ApprovalScope::Run), r#"{"allow":"run"}"#),
+        (Reply::Allow(ApprovalScope::Always), r#"{"allow":"always"}"#),
         (Reply::Deny("no".into()), r#"{"deny":"no"}"#),
         (Reply::Words("blue".into()), r#"{"words":"blue"}"#),
         (Reply::Silence, r#""silence""#),

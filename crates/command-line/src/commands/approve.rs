@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use computer::protocol::{Request, RunRequest, RunResponse};
 use sandbox::computer_host::ComputerHost;
-use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, Reply};
 use shared_types::wire::{RunLine, RunQuestion};
 
 use super::Context;
@@ -52,9 +52,9 @@ fn reply(args: &Approve) -> Option<Reply> {
     match args {
         Approve { deny: Some(why), .. } => Some(Reply::Deny(why.as_str().into())),
         Approve { answer: Some(words), .. } => Some(Reply::Words(words.as_str().into())),
-        Approve { run: true, .. } => Some(Reply::Allow(Scope::Run)),
-        Approve { always: true, .. } => Some(Reply::Allow(Scope::Always)),
-        Approve { once: true, .. } | Approve { ask: Some(_), .. } => Some(Reply::Allow(Scope::Once)),
+        Approve { run: true, .. } => Some(Reply::Allow(ApprovalScope::Run)),
+        Approve { always: true, .. } => Some(Reply::Allow(ApprovalScope::Always)),
+        Approve { once: true, .. } | Approve { ask: Some(_), .. } => Some(Reply::Allow(ApprovalScope::Once)),
         Approve { .. } => None,
     }
 }

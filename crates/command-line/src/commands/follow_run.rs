@@ -11,7 +11,7 @@ use computer::client;
 use computer::paths::ComputerPaths;
 use computer::protocol::{Request, RunRequest, RunUpdate};
 use indicatif::ProgressBar;
-use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, Reply};
 use shared_types::wire::{RunControl, RunLine, RunQuestion, RunState, Step, StepKind};
 use shared_types::{AskId, RunId, Seq, TaskId};
 
@@ -302,9 +302,9 @@ fn read_reply(style: Style, question: &RunQuestion) -> Result<Option<Reply>> {
         }
         let more = matches!(question.about, AskKind::Approval { .. });
         match typed.to_lowercase().as_str() {
-            "o" | "once" | "y" | "yes" => return Ok(Some(Reply::Allow(Scope::Once))),
-            "r" | "run" if more => return Ok(Some(Reply::Allow(Scope::Run))),
-            "a" | "always" if more => return Ok(Some(Reply::Allow(Scope::Always))),
+            "o" | "once" | "y" | "yes" => return Ok(Some(Reply::Allow(ApprovalScope::Once))),
+            "r" | "run" if more => return Ok(Some(Reply::Allow(ApprovalScope::Run))),
+            "a" | "always" if more => return Ok(Some(Reply::Allow(ApprovalScope::Always))),
             "d" | "deny" | "n" | "no" => {
                 let why = read_line(style, "why: ")?.filter(|why| !why.is_empty());
                 return Ok(Some(Reply::Deny(why.unwrap_or_else(|| "the person said no".into()).into())));

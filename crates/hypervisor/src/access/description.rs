@@ -24,8 +24,8 @@ pub struct RouteDescription {
     pub query: Option<SchemaFn>,
     pub body: BodyKind,
     pub response: ResponseKind,
-    /// Whether the header `Choir-Command` can carry the id of the request.
-    pub has_command_id: bool,
+    /// Whether the log records the request with its id, so that a resend is recognised for ever.
+    pub is_recorded_in_log: bool,
 }
 
 /// The format of a request body.
@@ -60,7 +60,7 @@ impl RouteDescription {
             query: None,
             body: BodyKind::Empty,
             response: ResponseKind::Unspecified,
-            has_command_id: false,
+            is_recorded_in_log: false,
         };
         H::describe(&mut description);
         description

@@ -3,7 +3,8 @@
 use shared_types::payload::capability::{CapabilityGrant, CapabilityRevoke, Grant};
 use shared_types::payload::llm::LlmFail;
 use shared_types::payload::run::{
-    AskKind, Reply, RunAnswer, RunAsk, RunCancel, RunFail, RunPause, RunStart, RunSteer, RunWake, Scope,
+    ApprovalScope, AskKind, Reply, RunAnswer, RunAsk, RunCancel, RunFail, RunPause, RunStart, RunSteer,
+    RunWake,
 };
 use shared_types::payload::task::{TaskEnd, TaskOutcome, TaskStart, TaskTrust};
 use shared_types::{AskId, GrantId, OpId, RunId, Seq, TaskId};
@@ -248,9 +249,9 @@ fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) ->
     let grant = match (&asked.about, reply) {
         (AskKind::Approval { tool, pattern, .. }, Reply::Allow(scope)) => {
             let run = match scope {
-                Scope::Once => None,
-                Scope::Run => Some(Some(id)),
-                Scope::Always => Some(None),
+                ApprovalScope::Once => None,
+                ApprovalScope::Run => Some(Some(id)),
+                ApprovalScope::Always => Some(None),
             };
             run.map(|run| Grant { tool: tool.clone(), pattern: pattern.clone(), run })
         }
@@ -258,7 +259,7 @@ fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) ->
             AskKind::Approval { .. } | AskKind::Interrupted { .. } | AskKind::Outgoing { .. },
             Reply::Deny(_),
         )
-        | (AskKind::Interrupted { .. } | AskKind::Outgoing { .. }, Reply::Allow(Scope::Once))
+        | (AskKind::Interrupted { .. } | AskKind::Outgoing { .. }, Reply::Allow(ApprovalScope::Once))
         | (AskKind::Outgoing { .. }, Reply::Silence)
         | (AskKind::Question { .. }, Reply::Words(_) | Reply::Deny(_)) => None,
         (
@@ -267,7 +268,7 @@ fn answer(run: &Run, draft: &mut Draft, id: RunId, ask: AskId, reply: &Reply) ->
         )
         | (
             AskKind::Interrupted { .. } | AskKind::Outgoing { .. },
-            Reply::Allow(Scope::Run | Scope::Always),
+            Reply::Allow(ApprovalScope::Run | ApprovalScope::Always),
         )
         | (AskKind::Approval { .. } | AskKind::Interrupted { .. }, Reply::Silence)
         | (AskKind::Question { .. }, Reply::Allow(_) | Reply::Silence) => {

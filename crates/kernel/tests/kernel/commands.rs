@@ -9,7 +9,7 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use shared_types::payload::checkpoint::CheckpointReason;
 use shared_types::payload::file::FileNode;
-use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, Reply};
 use shared_types::payload::task::{MessageKind, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::payload::window::WindowMode;
@@ -153,7 +153,7 @@ fn agents() -> impl Strategy<Value = Step> {
         select(kinds.to_vec()).prop_map(|kind| kind(OpId::from_bytes([9; 16])))
     };
     let replies = || {
-        let scopes = [Scope::Once, Scope::Run, Scope::Always].map(Reply::Allow);
+        let scopes = [ApprovalScope::Once, ApprovalScope::Run, ApprovalScope::Always].map(Reply::Allow);
         select(
             [&[Reply::Deny("no".into()), Reply::Words("w".into()), Reply::Silence], scopes.as_slice()]
                 .concat(),

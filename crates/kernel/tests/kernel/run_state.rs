@@ -3,7 +3,7 @@
 use kernel::run::{Ask, Spent};
 use kernel::{Action, Rejection, RunAction};
 use shared_types::payload::llm::{LlmFail, Tokens};
-use shared_types::payload::run::{AskKind, PauseReason, Reply, RunAsk, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, PauseReason, Reply, RunAsk};
 use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
 use shared_types::payload::tool::{ToolReport, ToolStatus};
 use shared_types::{OpId, Seq, Taint, Timestamp};
@@ -21,9 +21,11 @@ fn some_call() -> OpId {
 
 #[test]
 fn a_grant_holds_as_far_as_the_person_said() {
-    for (scope, run) in
-        [(Scope::Once, None), (Scope::Run, Some(Some(run_id(1)))), (Scope::Always, Some(None))]
-    {
+    for (scope, run) in [
+        (ApprovalScope::Once, None),
+        (ApprovalScope::Run, Some(Some(run_id(1)))),
+        (ApprovalScope::Always, Some(None)),
+    ] {
         let (mut shell, _) = Shell::after(working());
         shell.done(ask(1, 1, approval(some_call())));
         shell.done(answer(1, Reply::Allow(scope)));
@@ -163,7 +165,7 @@ fn only_the_newest_runs_that_are_over_are_kept_with_their_grants() {
             begin("Bees"),
             first,
             ask(n, n, approval(some_call())),
-            answer(n, Reply::Allow(if n == 2 { Scope::Always } else { Scope::Run })),
+            answer(n, Reply::Allow(if n == 2 { ApprovalScope::Always } else { ApprovalScope::Run })),
             cancel(),
             crate::agents::done(n, TaskOutcome::Cancelled),
         ] {
@@ -251,11 +253,15 @@ fn a_call_in_the_outbox_is_sent_without_an_answer_and_blocks_no_agent() {
     let run = shell.view.runs.get(&run_id(1)).unwrap();
     assert!(!run.waits_for_person() && run.asks.len() == 1);
     assert!(run.clock_since.is_some(), "the clock of the run goes on");
-    for odd in [Reply::Words("yes".into()), Reply::Allow(Scope::Run), Reply::Allow(Scope::Always)] {
+    for odd in
+        [Reply::Words("yes".into()), Reply::Allow(ApprovalScope::Run), Reply::Allow(ApprovalScope::Always)]
+    {
         let reason = "it does not fit what was asked".into();
         assert_eq!(shell.run(answer(1, odd)), Err(Rejection::Invalid { what: "an answer", reason }));
     }
-    for (n, reply) in [(1, Reply::Silence), (2, Reply::Deny("no".into())), (3, Reply::Allow(Scope::Once))] {
+    for (n, reply) in
+        [(1, Reply::Silence), (2, Reply::Deny("no".into())), (3, Reply::Allow(ApprovalScope::Once))]
+    {
         shell.done(ask(n, 1, about.clone()));
         shell.done(answer(n, reply));
         assert!(shell.view.runs.get(&run_id(1)).unwrap().asks.is_empty());

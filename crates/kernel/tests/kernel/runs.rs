@@ -2,7 +2,7 @@
 
 use kernel::run::{RunPhase, TaskState};
 use kernel::{Action, Rejection, RunAction, evolve};
-use shared_types::payload::run::{Budget, PauseReason, Reply, RunAsk, Scope};
+use shared_types::payload::run::{ApprovalScope, Budget, PauseReason, Reply, RunAsk};
 use shared_types::payload::task::{MessageKind, TaskEnd, TaskOutcome};
 use shared_types::{Event, OpId, Payload, RunId};
 
@@ -271,19 +271,19 @@ fn an_answer_fits_what_was_asked() {
     let allow = Reply::Allow;
     let (no, words) = (Reply::Deny("no".into()), Reply::Words("blue".into()));
     let cases = [
-        (approval(op), allow(Scope::Once), Some(vec!["answer Allow(Once)"])),
-        (approval(op), allow(Scope::Run), Some(vec!["answer Allow(Run)", "grant exec curl *"])),
-        (approval(op), allow(Scope::Always), Some(vec!["answer Allow(Always)", "grant exec curl *"])),
+        (approval(op), allow(ApprovalScope::Once), Some(vec!["answer Allow(Once)"])),
+        (approval(op), allow(ApprovalScope::Run), Some(vec!["answer Allow(Run)", "grant exec curl *"])),
+        (approval(op), allow(ApprovalScope::Always), Some(vec!["answer Allow(Always)", "grant exec curl *"])),
         (approval(op), no.clone(), Some(vec!["answer Deny(\"no\")"])),
         (approval(op), words.clone(), None),
         (question(op), words.clone(), Some(vec!["answer Words(\"blue\")"])),
         (question(op), no.clone(), Some(vec!["answer Deny(\"no\")"])),
-        (question(op), allow(Scope::Once), None),
-        (question(op), allow(Scope::Always), None),
-        (interrupted(op), allow(Scope::Once), Some(vec!["answer Allow(Once)"])),
+        (question(op), allow(ApprovalScope::Once), None),
+        (question(op), allow(ApprovalScope::Always), None),
+        (interrupted(op), allow(ApprovalScope::Once), Some(vec!["answer Allow(Once)"])),
         (interrupted(op), no, Some(vec!["answer Deny(\"no\")"])),
-        (interrupted(op), allow(Scope::Run), None),
-        (interrupted(op), allow(Scope::Always), None),
+        (interrupted(op), allow(ApprovalScope::Run), None),
+        (interrupted(op), allow(ApprovalScope::Always), None),
         (interrupted(op), words, None),
     ];
     for (about, given, shown) in cases {

@@ -199,7 +199,7 @@ fn run_payloads() -> impl Strategy<Value = Payload> {
     };
     let replies = || {
         select(vec![
-            Reply::Allow(Scope::Run),
+            Reply::Allow(ApprovalScope::Run),
             Reply::Deny("".into()),
             Reply::Words("".into()),
             Reply::Silence,

@@ -2,7 +2,7 @@
 
 use kernel::{Action, SliceBytes, VIEW_VERSION};
 use shared_types::payload::checkpoint::CheckpointReason;
-use shared_types::payload::run::{Reply, Scope};
+use shared_types::payload::run::{ApprovalScope, Reply};
 use shared_types::{OpId, Taint};
 
 use crate::agents::*;
@@ -35,8 +35,11 @@ fn everything() -> Shell {
         shell.done(step);
     }
     let call = OpId::from_bytes([0x77; 16]);
-    let asked =
-        [ask(1, 1, approval(call)), answer(1, Reply::Allow(Scope::Always)), ask(2, 1, outgoing(call))];
+    let asked = [
+        ask(1, 1, approval(call)),
+        answer(1, Reply::Allow(ApprovalScope::Always)),
+        ask(2, 1, outgoing(call)),
+    ];
     for step in [reply(1)].into_iter().chain(asked).chain([steer(None), call_by(1)]) {
         shell.done(step);
     }

@@ -6,7 +6,7 @@ use projector::query::RunRow;
 use shared_types::payload::file::FileNode;
 use shared_types::payload::llm::{LlmReply, Tokens};
 use shared_types::payload::run::{
-    AskKind, Budget, PauseReason, Reply, RunAsk, RunComplete, RunResume, RunStart, Scope,
+    ApprovalScope, AskKind, Budget, PauseReason, Reply, RunAsk, RunComplete, RunResume, RunStart,
 };
 use shared_types::payload::task::{TaskEnd, TaskOutcome, TaskStart};
 use shared_types::payload::tool::{ToolCall, ToolReport, ToolStatus};
@@ -69,7 +69,7 @@ pub(crate) fn ask(n: u8, task: u8) -> RunAction {
 }
 
 pub(crate) fn answer(n: u8) -> RunAction {
-    RunAction::Answer { ask: AskId::from_bytes([n; 16]), reply: Reply::Allow(Scope::Run) }
+    RunAction::Answer { ask: AskId::from_bytes([n; 16]), reply: Reply::Allow(ApprovalScope::Run) }
 }
 
 pub(crate) fn end_task(n: u8) -> RunAction {

@@ -62,7 +62,7 @@ impl ChangeContext {
 
 impl DescribedExtractor for ChangeContext {
     fn describe(description: &mut RouteDescription) {
-        description.has_command_id = true;
+        description.is_recorded_in_log = true;
     }
 }
 

@@ -3,6 +3,7 @@
 //! Schemas come from the types. Request schemas are inline, because a field that is optional in a request may always be
 //! present in a response. Response schemas are in `components`.
 
+use axum::http::Method;
 use hypervisor::access::{Access, BodyKind, ResponseKind, Route, SchemaFn};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -139,11 +140,14 @@ impl DocumentBuilder {
             let schema = without_null(schema.clone());
             parameters.push(json!({ "name": name, "in": "query", "required": required, "schema": schema }));
         }
-        if route.description.has_command_id {
+        if route.method != Method::GET && !matches!(route.access, Access::Anyone) {
+            let resend = if route.description.is_recorded_in_log { "" } else { " within five minutes" };
             parameters.push(json!({
                 "name": "Choir-Command",
                 "in": "header",
-                "description": "The id of this request, minted by the caller; a resend gets the first answer",
+                "description": format!(
+                    "The id of this request, minted by the caller; a resend{resend} gets the first answer"
+                ),
                 "schema": { "type": "string", "format": "uuid" },
             }));
         }

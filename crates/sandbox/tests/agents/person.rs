@@ -7,7 +7,7 @@ use std::time::Duration;
 use computer::Computer;
 use computer::protocol::{Choices, Envelope, Request, RunRequest, RunResponse};
 use shared_types::payload::llm::LlmEvent;
-use shared_types::payload::run::{Reply, RunAsk, RunEvent, Scope};
+use shared_types::payload::run::{ApprovalScope, Reply, RunAsk, RunEvent};
 use shared_types::wire::RunControl;
 use shared_types::{AskId, CommandId, Event, Payload, RunId};
 
@@ -96,7 +96,7 @@ impl<'a> Person<'a> {
         };
         open_asks(events).into_iter().find_map(|asked| {
             let reply = match (cut.is_about_cut(asked), self.scenario.crash.again) {
-                (true, RepeatPolicy::Yes) => Some(Reply::Allow(Scope::Once)),
+                (true, RepeatPolicy::Yes) => Some(Reply::Allow(ApprovalScope::Once)),
                 (true, RepeatPolicy::No) => Some(Reply::Deny("".into())),
                 (false, _) => cut.first_of(asked).and_then(answers),
             };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use scripted_model::Script;
 use serde::Deserialize;
-use shared_types::payload::run::{Budget, Scope};
+use shared_types::payload::run::{ApprovalScope, Budget};
 
 /// What an agent is told of a call that was cut off, where the person lets it be made again. Models do as they are
 /// told.
@@ -110,7 +110,7 @@ fn first() -> usize {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PersonAction {
-    Allow(Scope),
+    Allow(ApprovalScope),
     Deny(String),
     Answer(String),
     Steer(String),

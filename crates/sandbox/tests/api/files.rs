@@ -78,6 +78,41 @@ async fn bytes_come_whole_in_parts_or_not_again() {
     assert_eq!(beyond.header("content-range"), "bytes */800000");
 }
 
+/// The most memory that this process, the server among it, held at once, in bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_a_large_file_takes_no_more_memory_than_a_small_file() {
+    const SIZE: u64 = 256 << 20;
+    let machine = TestMachine::new().await;
+    machine.write("small.bin", "small").await;
+    std::fs::File::create(machine.workspace().join("large.bin")).unwrap().set_len(SIZE).unwrap();
+    let pass = machine.owners();
+    let part_of = |path: &'static str| {
+        let (machine, pass) = (&machine, &pass);
+        async move {
+            let target = format!("/api/v1/content?path={path}");
+            machine.send_with(pass, &target, "range", "bytes=-4").await
+        }
+    };
+    // The first one also waits until the edit is recorded.
+    while part_of("large.bin").await.status != StatusCode::PARTIAL_CONTENT {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    // From here on the peak counts anew: proc(5), clear_refs.
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    part_of("small.bin").await;
+    let before = peak_memory();
+    let part = part_of("large.bin").await;
+    assert_eq!(part.header("content-range"), format!("bytes {}-{}/{SIZE}", SIZE - 4, SIZE - 1));
+    let grown = peak_memory() - before;
+    assert!(grown < SIZE / 16, "{grown} bytes for four of them");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn user_content_is_never_a_page_of_ours() {
     let machine = TestMachine::new().await;

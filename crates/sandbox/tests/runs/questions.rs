@@ -3,7 +3,7 @@
 use computer::error::ErrorCode;
 use computer::protocol::{Answer, Envelope, Request, RunRequest, RunResponse};
 use serde_json::json;
-use shared_types::payload::run::{AskKind, Reply, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, Reply};
 use shared_types::wire::{GrantList, RunControl, RunQuestion, RunState};
 use shared_types::{AskId, RunId};
 
@@ -80,9 +80,9 @@ fn an_answer_is_given_once_and_the_run_goes_on() {
         control: RunControl::Answer { ask, reply: Reply::Words("yes".into()) },
     };
     assert_eq!(computer.request(wrong).unwrap_err().code, ErrorCode::Refused);
-    assert_eq!(answer(&computer, run, ask, Reply::Allow(Scope::Once)), RunState::Running);
+    assert_eq!(answer(&computer, run, ask, Reply::Allow(ApprovalScope::Once)), RunState::Running);
     assert!(questions(&computer).is_empty() && grants(&computer).grants.is_empty());
-    let again = RunRequest::Answer { ask: Some(ask.to_string()), reply: Reply::Allow(Scope::Once) };
+    let again = RunRequest::Answer { ask: Some(ask.to_string()), reply: Reply::Allow(ApprovalScope::Once) };
     assert_eq!(computer.request(again).unwrap_err().code, ErrorCode::NoQuestion);
 }
 
@@ -91,7 +91,7 @@ fn the_only_question_needs_no_name_and_one_of_several_does() {
     let computer = TestComputer::new();
     let allow = |ask: Option<&str>| RunRequest::Answer {
         ask: ask.map(ToOwned::to_owned),
-        reply: Reply::Allow(Scope::Once),
+        reply: Reply::Allow(ApprovalScope::Once),
     };
     assert_eq!(computer.request(allow(None)).unwrap_err().code, ErrorCode::NoQuestion);
     let run = computer.start("work");
@@ -109,7 +109,7 @@ fn what_is_allowed_for_longer_is_listed_until_it_is_revoked() {
     let computer = TestComputer::new();
     let run = computer.start("work");
     let agent = computer.agent(run, None, "conductor", "work");
-    for (title, scope) in [("make", Scope::Run), ("make test", Scope::Always)] {
+    for (title, scope) in [("make", ApprovalScope::Run), ("make test", ApprovalScope::Always)] {
         let ask = computer.ask_for(run, agent, "exec", title, &json!({}));
         answer(&computer, run, ask, Reply::Allow(scope));
     }
@@ -132,7 +132,7 @@ fn an_answer_and_a_revocation_that_are_sent_again_are_told_the_same_again() {
         let envelope = Envelope::new(Request::AgentRuns(request));
         [(); 2].map(|()| computer.send(&envelope, b""))
     };
-    let [first, again] = twice(RunRequest::Answer { ask: None, reply: Reply::Allow(Scope::Always) });
+    let [first, again] = twice(RunRequest::Answer { ask: None, reply: Reply::Allow(ApprovalScope::Always) });
     assert!(matches!(first, Answer::AgentRuns(RunResponse::Line(_))), "{first:?}");
     assert_eq!(format!("{again:?}"), format!("{first:?}"));
     let grant = grants(&computer).grants[0].grant.to_string();

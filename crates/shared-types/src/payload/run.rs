@@ -128,7 +128,7 @@ pub struct RunAsk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum ApprovalScope {
     Once,
     Run,
     Always,
@@ -140,7 +140,7 @@ pub enum Scope {
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// Yes: once, in this run, or always.
-    Allow(Scope),
+    Allow(ApprovalScope),
     /// No, with the reason.
     Deny(Box<str>),
     /// An answer as text.

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use agents::history::{History, HistoryEntry, TaskHistory};
 use agents::transcript;
 use event_log::{EventLog, read_content};
-use shared_types::payload::run::{AskKind, Reply, RunEvent, Scope};
+use shared_types::payload::run::{ApprovalScope, AskKind, Reply, RunEvent};
 use shared_types::payload::task::TaskOutcome;
 use shared_types::{Event, OpId, Payload};
 
@@ -75,9 +75,9 @@ fn question(about: &AskKind) -> (OpId, String) {
 
 fn answer(reply: &Reply) -> String {
     match reply {
-        Reply::Allow(Scope::Once) => "yes, once".into(),
-        Reply::Allow(Scope::Run) => "yes, in this run".into(),
-        Reply::Allow(Scope::Always) => "yes, always".into(),
+        Reply::Allow(ApprovalScope::Once) => "yes, once".into(),
+        Reply::Allow(ApprovalScope::Run) => "yes, in this run".into(),
+        Reply::Allow(ApprovalScope::Always) => "yes, always".into(),
         Reply::Deny(why) => format!("no: {why}"),
         Reply::Words(words) => words.to_string(),
         Reply::Silence => "nothing".into(),
