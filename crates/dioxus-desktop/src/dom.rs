@@ -1,5 +1,6 @@
 //! The few things that need the document itself: places of elements, focus, direct style writes, listeners.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use dioxus::core::{Runtime, ScopeId};
@@ -38,6 +39,59 @@ pub(crate) fn focus_soon(id: impl Into<String>) {
     gloo_timers::callback::Timeout::new(0, move || focus(&id)).forget();
 }
 
+thread_local! {
+    /// The control of each window that had the focus last, by the id of the window's element.
+    static LAST_FOCUSED: RefCell<Vec<(String, HtmlElement)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The controls that a window without a last one begins with: an editor, a terminal, a list.
+const FIRST_CONTROL: &str = ".cm-content, .xterm-helper-textarea, [role=listbox][tabindex='0']";
+
+/// Remembers the focused control of a window.
+pub(crate) fn remember_focus(window: &str) {
+    let Some(control) = active().and_then(|element| element.dyn_into::<HtmlElement>().ok()) else { return };
+    LAST_FOCUSED.with_borrow_mut(|controls| {
+        controls.retain(|(of, control)| of != window && control.is_connected());
+        if control.id() != window {
+            controls.push((window.to_owned(), control));
+        }
+    });
+}
+
+/// Moves the focus into a window, to the control that had it last, after the next render.
+pub(crate) fn focus_window_soon(window: impl Into<String>) {
+    let window = window.into();
+    gloo_timers::callback::Timeout::new(0, move || focus_window(&window)).forget();
+}
+
+fn focus_window(window: &str) {
+    let Some(frame) = by_id(window) else { return };
+    // What the person has chosen inside meanwhile stays.
+    if active().is_some_and(|element| element.id() != window && frame.contains(Some(&element))) {
+        return;
+    }
+    let last = LAST_FOCUSED.with_borrow(|controls| controls.iter().find(|(of, _)| of == window).cloned());
+    let last = last
+        .map(|(_, control)| control)
+        .filter(|control| control.is_connected() && frame.contains(Some(control)));
+    let first = || frame.query_selector(FIRST_CONTROL).ok().flatten().and_then(|e| e.dyn_into().ok());
+    let control = last.or_else(first);
+    let _ = control.as_ref().unwrap_or(&frame).focus();
+    // A control that is hidden or disabled by now does not take it.
+    if active().as_ref() != control.as_deref() {
+        let _ = frame.focus();
+    }
+}
+
+/// Selects the text of the window that has the focus, if one has.
+pub(crate) fn select_window_text() {
+    let body = active().and_then(|element| element.closest(".win").ok().flatten());
+    let body = body.and_then(|frame| frame.query_selector(".body").ok().flatten());
+    if let (Some(body), Some(Ok(Some(selection)))) = (body, window().map(|window| window.get_selection())) {
+        let _ = selection.select_all_children(&body);
+    }
+}
+
 /// Scrolls an element into view, by as little as possible.
 pub(crate) fn reveal(id: &str) {
     if let Some(element) = by_id(id) {
@@ -62,6 +116,11 @@ pub(crate) fn screen() -> (i32, i32) {
 
 pub(crate) fn active() -> Option<Element> {
     document()?.active_element()
+}
+
+/// Whether the focus is inside an element that a selector names.
+pub(crate) fn is_in(selector: &str) -> bool {
+    active().is_some_and(|element| element.closest(selector).ok().flatten().is_some())
 }
 
 /// Whether the focus is in a text field.
@@ -101,6 +160,11 @@ pub(crate) fn callback<T: wasm_bindgen::convert::FromWasmAbi + 'static>(
     Closure::new(move |value: T| runtime.in_scope(ScopeId::APP, || run(value)))
 }
 
+/// A value that [`keep`] stored in this browser.
+pub(crate) fn kept(key: &str) -> Option<String> {
+    window()?.local_storage().ok()??.get_item(key).ok()?
+}
+
 /// A value of this tab's session storage.
 pub(crate) fn session_get(key: &str) -> Option<String> {
     window()?.session_storage().ok()??.get_item(key).ok()?
@@ -130,8 +194,10 @@ pub(crate) fn keep_safe(key: &str, text: &str) -> bool {
 
 /// The prefix of the keys of drafts.
 pub(crate) const DRAFT: &str = "draft:";
+/// What was chosen recently in the prompt bar.
+pub(crate) const RECENT: &str = "recent";
 
-/// Deletes all drafts of this browser, for sign-out.
+/// Deletes all drafts of this browser and what was chosen recently, for sign-out.
 pub(crate) fn forget_drafts() {
     let Some(window) = window() else { return };
     // Open editors stop keeping drafts, too.
@@ -142,7 +208,7 @@ pub(crate) fn forget_drafts() {
         let Ok(Some(storage)) = storage else { continue };
         let count = storage.length().unwrap_or_default();
         let keys: Vec<String> = (0..count).filter_map(|at| storage.key(at).ok().flatten()).collect();
-        for key in keys.iter().filter(|key| key.starts_with(DRAFT)) {
+        for key in keys.iter().filter(|key| key.starts_with(DRAFT) || *key == RECENT) {
             let _ = storage.remove_item(key);
         }
     }

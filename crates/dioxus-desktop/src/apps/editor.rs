@@ -140,7 +140,7 @@ async fn open(
     editor.on_change(move || document.mark(true));
     editor.on_save(save);
     // After a reload every window opens at once; only the front one takes the keys.
-    if app_state.stack.peek().last() == Some(&document.window) {
+    if app_state.may_take_focus(document.window) {
         editor.focus();
     }
     document.put_editor(Some(editor));

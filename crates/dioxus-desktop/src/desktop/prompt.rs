@@ -5,11 +5,12 @@ use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
 use shared_types::FilePath;
 use shared_types::payload::run::Budget;
-use shared_types::wire::{FileMatch, MatchedIn, ModelList};
+use shared_types::wire::{FileMatch, ModelList};
 
-use super::prompt_commands::{self, Command};
+use super::prompt_commands;
+use super::prompt_results::{Hit, ResultRow, attaching, recently_chosen, remember, results};
 use crate::api::{self, ApiResult};
-use crate::app_list::{self, AppInfo};
+use crate::app_list;
 use crate::apps;
 use crate::apps::settings::models::{options, speed_text};
 use crate::format::money;
@@ -19,62 +20,14 @@ use crate::state::{ToastAction, app_state};
 use crate::upload::{self, dragged_path, dropped_files};
 use crate::widgets::{IconButton, button, choose_text};
 use crate::words;
-use crate::{clock, dom, runs};
-
-/// One line of the results.
-#[derive(Clone, PartialEq)]
-pub(crate) enum Hit {
-    /// The text is an objective.
-    Objective,
-    /// There is no model that could take one.
-    NoModel,
-    App(&'static AppInfo),
-    File(FileMatch),
-    Page {
-        title: &'static str,
-        page: &'static str,
-    },
-    Command(Command),
-}
-
-fn local_hits(text: &str, with_files: bool) -> Vec<Hit> {
-    if let Some(rest) = text.strip_prefix('>') {
-        return prompt_commands::matching(rest).into_iter().map(Hit::Command).collect();
-    }
-    let words = text.trim().to_lowercase();
-    let fits = |hay: &str| words.split_whitespace().all(|word| hay.to_lowercase().contains(word));
-    let starts = |title: &str| !words.is_empty() && title.to_lowercase().starts_with(&words);
-    // Names that begin with the text come first, then descriptions that contain it.
-    let mut hits: Vec<(bool, Hit)> = app_list::APPS
-        .iter()
-        .filter(|app| fits(&format!("{} {}", app.title, app.about)))
-        .map(|app| (!starts(app.title), Hit::App(app)))
-        .collect();
-    if !words.is_empty() {
-        let pages = words::prompt::PAGES.iter().filter(|(title, _, more)| fits(&format!("{title} {more}")));
-        hits.extend(pages.map(|(title, page, _)| (!starts(title), Hit::Page { title, page })));
-    }
-    let (later, first): (Vec<_>, Vec<_>) = hits.into_iter().partition(|(later, _)| *later);
-    // The beginning of a name is most likely that name. Anything else is most likely an objective, and so is any text
-    // with files attached.
-    let at = if words.contains(' ') || with_files { 0 } else { first.len() };
-    let mut hits: Vec<Hit> = first.into_iter().chain(later).map(|(_, hit)| hit).take(7).collect();
-    if !words.is_empty() {
-        hits.insert(at.min(hits.len()), Hit::Objective);
-    }
-    hits
-}
-
-/// The beginning of a file's name that is being attached: the last word, after its `@`.
-fn attaching(text: &str) -> Option<&str> {
-    text.rsplit(char::is_whitespace).next()?.strip_prefix('@').filter(|_| !text.starts_with('>'))
-}
+use crate::{dom, runs};
 
 fn choose(hit: &Hit, text: &str) {
     let app_state = app_state();
+    remember(hit);
     match hit {
         Hit::App(app) => app_state.open(app, None),
-        Hit::File(found) => apps::files::open_path(app_state, found.path.as_str()),
+        Hit::File { path, .. } => apps::files::open_path(app_state, path.as_str()),
         Hit::Page { page, .. } => {
             if let Some(app) = app_list::find("settings") {
                 app_state.open(app, Some(page));
@@ -98,6 +51,10 @@ pub(crate) fn Prompt() -> Element {
     let mut focused = use_signal(|| false);
     let mut at = use_signal(|| 0usize);
     let mut found = use_signal(Vec::<FileMatch>::new);
+    // The text that `found` belongs to, and whether Enter waits for it.
+    let mut searched = use_signal(String::new);
+    let mut enter_waits = use_signal(|| false);
+    let mut recent = use_signal(recently_chosen);
     let mut attached = use_signal(Vec::<FilePath>::new);
     let mut coming = use_signal(|| 0u32);
     let mut refresh = use_signal(|| 0u32);
@@ -109,8 +66,10 @@ pub(crate) fn Prompt() -> Element {
         let typed = text.read().clone();
         let words = attaching(&typed).unwrap_or(typed.trim()).to_owned();
         at.set(0);
+        enter_waits.set(false);
         if words.is_empty() || words.starts_with('>') {
             found.set(Vec::new());
+            searched.set(typed);
             return;
         }
         spawn(async move {
@@ -127,19 +86,19 @@ pub(crate) fn Prompt() -> Element {
                 app_state.report_unreadable(&failure);
                 Vec::new()
             }));
+            searched.set(typed);
         });
     });
     let hits = use_memo(move || {
         let text = text.read();
         let with_files = coming() > 0 || !attached.read().is_empty();
-        let mut hits = if attaching(&text).is_some() { Vec::new() } else { local_hits(&text, with_files) };
+        let mut rows = results(&text, &found.read(), &recent.read(), with_files);
         // Until the list arrives, models count as usable.
         let none = matches!(&*models.read(), Some(Ok(list)) if !list.models.iter().any(|m| m.usable));
-        for hit in hits.iter_mut().filter(|hit| none && **hit == Hit::Objective) {
-            *hit = Hit::NoModel;
+        for row in rows.iter_mut().filter(|row| none && row.hit == Hit::Objective) {
+            row.hit = Hit::NoModel;
         }
-        hits.extend(found.read().iter().cloned().map(Hit::File));
-        hits
+        rows
     });
     let mut finish = move || {
         text.set(String::new());
@@ -180,15 +139,15 @@ pub(crate) fn Prompt() -> Element {
         runs::start(app_state, Objective { text: typed, attached: files, model, budget });
     };
     let mut take = move |index: usize| {
-        let hit = hits.peek().get(index).cloned();
+        let hit = hits.peek().get(index).map(|row| row.hit.clone());
         let typed = text.peek().clone();
         match hit {
             None => {}
             Some(Hit::Objective) => ask(),
-            Some(Hit::File(file)) if attaching(&typed).is_some() => {
+            Some(Hit::File { path, .. }) if attaching(&typed).is_some() => {
                 let word = attaching(&typed).map_or(0, |word| word.len() + 1);
                 text.set(typed[..typed.len() - word].to_owned());
-                attach(file.path);
+                attach(path);
                 dom::focus_soon("prompt");
             }
             // A command that wants words is completed first.
@@ -202,6 +161,22 @@ pub(crate) fn Prompt() -> Element {
             }
         }
     };
+    // A word may be the name of a file that the search has not found yet: then Enter waits for it.
+    let mut enter = move || {
+        let is_name = !text.peek().trim().contains(char::is_whitespace);
+        let is_objective = hits.peek().get(*at.peek()).is_some_and(|row| row.group == words::prompt::AGENTS);
+        if is_name && is_objective && *searched.peek() != *text.peek() {
+            enter_waits.set(true);
+        } else {
+            take(*at.peek());
+        }
+    };
+    use_effect(move || {
+        if enter_waits() && *searched.read() == *text.peek() {
+            enter_waits.set(false);
+            take(*at.peek());
+        }
+    });
     let open = focused();
     let list = hits.read().clone();
     let typed = text.read().clone();
@@ -247,8 +222,13 @@ pub(crate) fn Prompt() -> Element {
                                     (false, _) => words::prompt::NO_SUCH_COMMAND,
                                 }} }
                             }
-                            for (i, hit) in list.into_iter().enumerate() {
-                                HitRow { key: "{i}", hit, typed: typed.clone(), index: i, on: i == at(), onpick: take, onover: move |i| at.set(i) }
+                            for (i, (heading, hit)) in with_headings(list).into_iter().enumerate() {
+                                Fragment { key: "{i}",
+                                    if let Some(heading) = heading {
+                                        div { class: "hit-group", role: "presentation", "{heading}" }
+                                    }
+                                    HitRow { hit, typed: typed.clone(), index: i, on: i == at(), onpick: take, onover: move |i| at.set(i) }
+                                }
                             }
                         }
                         if objective { {choices(&models.read(), text, bring)} }
@@ -288,6 +268,7 @@ pub(crate) fn Prompt() -> Element {
                         onfocus: move |_| {
                             if !*focused.peek() {
                                 *refresh.write() += 1;
+                                recent.set(recently_chosen());
                             }
                             focused.set(true);
                         },
@@ -303,7 +284,7 @@ pub(crate) fn Prompt() -> Element {
                                 "Enter" if event.modifiers().shift() => return,
                                 "ArrowDown" if !several => at.set((now + 1) % count),
                                 "ArrowUp" if !several => at.set((now + count - 1) % count),
-                                "Enter" => take(now),
+                                "Enter" => enter(),
                                 "Escape" => {
                                     event.stop_propagation();
                                     finish();
@@ -326,6 +307,13 @@ pub(crate) fn Prompt() -> Element {
     }
 }
 
+/// Each result with the heading above it, if it begins a group.
+fn with_headings(rows: Vec<ResultRow>) -> Vec<(Option<&'static str>, Hit)> {
+    let mut last = None;
+    let mut heading = |group| if last.replace(group) == Some(group) { None } else { Some(group) };
+    rows.into_iter().map(|row| (heading(row.group), row.hit)).collect()
+}
+
 /// The choice of model and budget.
 fn choices(
     models: &Option<ApiResult<ModelList>>,
@@ -344,7 +332,7 @@ fn choices(
     rsx! {
         footer { class: "choices",
             select { "aria-label": words::prompt::MODEL, onchange: move |e| app_state.set(MODEL, Some(e.value()).filter(|name| !name.is_empty()).into()),
-                option { value: "", {gets.map_or_else(|| words::prompt::MODELS_AS_SET.to_owned(), words::prompt::as_set)} }
+                option { value: "", {gets.map_or_else(|| words::prompt::DEFAULT_MODEL.to_owned(), words::prompt::default_is)} }
                 {options(&list.models, chosen.as_deref())}
             }
             select { "aria-label": words::prompt::BUDGET, onchange: move |e| {
@@ -352,7 +340,7 @@ fn choices(
                     app_state.set(BUDGET, amount.into());
                 }
             },
-                option { value: "", {usual.map_or_else(|| words::prompt::BUDGET_AS_SET.to_owned(), |usual| words::prompt::as_set(&money(usual)))} }
+                option { value: "", {usual.map_or_else(|| words::prompt::DEFAULT_BUDGET.to_owned(), |usual| words::prompt::default_is(&money(usual)))} }
                 for amount in AMOUNTS {
                     option { value: "{amount}", selected: micros == Some(amount), {words::prompt::up_to(&money(amount))} }
                 }
@@ -380,25 +368,26 @@ fn HitRow(
     onpick: EventHandler<usize>,
     onover: EventHandler<usize>,
 ) -> Element {
+    let enter = match &hit {
+        Hit::Objective => words::prompt::ENTER_ASKS,
+        Hit::File { .. } if attaching(&typed).is_some() => words::prompt::ENTER_ATTACHES,
+        Hit::Command(command) if prompt_commands::completion(command, &typed).is_some() => {
+            words::prompt::ENTER_COMPLETES
+        }
+        Hit::Command(_) => words::prompt::ENTER_DOES,
+        Hit::NoModel | Hit::App(_) | Hit::File { .. } | Hit::Page { .. } => words::prompt::ENTER_OPENS,
+    };
     let (icon, title, sub) = match &hit {
-        Hit::Objective => ("sparkles", words::prompt::ask(typed.trim()), words::prompt::ENTER.to_owned()),
+        Hit::Objective => ("sparkles", words::prompt::ask(typed.trim()), String::new()),
         Hit::NoModel => {
             ("sparkles", words::prompt::NO_MODEL.to_owned(), words::prompt::NO_MODEL_MORE.to_owned())
         }
         Hit::App(app) => (app.icon, app.title.to_owned(), app.about.to_owned()),
-        Hit::File(found) => {
-            let place = match found.matched {
-                MatchedIn::Name => clock::size(found.size),
-                MatchedIn::Text => words::files::IN_ITS_TEXT.to_owned(),
-            };
-            (
-                apps::files::icon_for(found.path.name()),
-                found.path.name().to_owned(),
-                format!("{} · {place}", found.path),
-            )
+        Hit::File { path, about } => {
+            (apps::files::icon_for(path.name()), path.name().to_owned(), about.clone())
         }
         Hit::Page { title, .. } => ("settings", (*title).to_owned(), words::apps::SETTINGS.to_owned()),
-        Hit::Command(command) => ("chevron-right", command.usage.to_owned(), command.about.to_owned()),
+        Hit::Command(command) => ("chevron-right", command.name.to_owned(), format!(">{}", command.written)),
     };
     rsx! {
         div {
@@ -415,6 +404,7 @@ fn HitRow(
             Icon { name: icon }
             b { "{title}" }
             small { "{sub}" }
+            if on { kbd { class: "enter", "{enter}" } }
         }
     }
 }

@@ -4,6 +4,9 @@ use dioxus::prelude::*;
 use shared_types::FilePath;
 use shared_types::wire::{ChangeResult, NewCheckpoint};
 
+use super::palette::fit;
+use super::shortcuts::on_front;
+use super::snap::{self, Zone};
 use crate::api::{self, ApiResult};
 use crate::state::{AppState, Overlay};
 use crate::undo;
@@ -17,7 +20,8 @@ enum Verb {
     Undo,
     Redo,
     Checkpoint,
-    Theme,
+    /// The value of the setting.
+    Theme(&'static str),
     NewFile,
     NewFolder,
     Open,
@@ -25,76 +29,96 @@ enum Verb {
     Dry,
     Shortcuts,
     Tour,
+    Close,
     CloseAll,
+    Place(Zone),
     SignOut,
 }
 
 /// One command.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Command {
     verb: Verb,
-    /// The names that it is found by.
-    name: &'static str,
-    pub usage: &'static str,
+    /// A plain name, by which it is found without `>`.
+    pub name: &'static str,
+    /// How it is written after `>`, before its argument.
+    pub written: &'static str,
+    /// More words that find it.
     pub about: &'static str,
 }
 
-const fn command(verb: Verb, name: &'static str, (usage, about): (&'static str, &'static str)) -> Command {
-    Command { verb, name, usage, about }
+const fn command(verb: Verb, (name, written, about): words::prompt::Words) -> Command {
+    Command { verb, name, written, about }
 }
 
-const COMMANDS: &[Command] = &[
-    command(Verb::Undo, "undo", words::prompt::UNDO),
-    command(Verb::Redo, "redo", words::prompt::REDO),
-    command(Verb::Checkpoint, "checkpoint", words::prompt::CHECKPOINT),
-    command(Verb::Theme, "theme", words::prompt::THEME),
-    command(Verb::NewFile, "new file", words::prompt::NEW_FILE),
-    command(Verb::NewFolder, "new folder", words::prompt::NEW_FOLDER),
-    command(Verb::Open, "open", words::prompt::OPEN),
-    command(Verb::Run, "run", words::prompt::RUN),
-    command(Verb::Dry, "dry", words::prompt::DRY),
-    command(Verb::Shortcuts, "shortcuts", words::prompt::SHORTCUTS),
-    command(Verb::Tour, "tour", words::prompt::TOUR),
-    command(Verb::CloseAll, "close all", words::prompt::CLOSE_ALL),
-    command(Verb::SignOut, "sign out", words::prompt::SIGN_OUT),
+pub(crate) const COMMANDS: &[Command] = &[
+    command(Verb::Undo, words::prompt::UNDO),
+    command(Verb::Redo, words::prompt::REDO),
+    command(Verb::NewFile, words::prompt::NEW_FILE),
+    command(Verb::NewFolder, words::prompt::NEW_FOLDER),
+    command(Verb::Open, words::prompt::OPEN),
+    command(Verb::Checkpoint, words::prompt::CHECKPOINT),
+    command(Verb::Run, words::prompt::RUN),
+    command(Verb::Dry, words::prompt::DRY),
+    command(Verb::Theme("dark"), words::prompt::DARK),
+    command(Verb::Theme("light"), words::prompt::LIGHT),
+    command(Verb::Theme("system"), words::prompt::SYSTEM),
+    command(Verb::Close, words::prompt::CLOSE),
+    command(Verb::CloseAll, words::prompt::CLOSE_ALL),
+    command(Verb::Place(Zone::Full), words::prompt::MAXIMIZE),
+    command(Verb::Place(Zone::Left), words::prompt::TILE_LEFT),
+    command(Verb::Place(Zone::Right), words::prompt::TILE_RIGHT),
+    command(Verb::Shortcuts, words::prompt::SHORTCUTS),
+    command(Verb::Tour, words::prompt::TOUR),
+    command(Verb::SignOut, words::prompt::SIGN_OUT),
 ];
 
 impl Command {
-    fn wants_words(&self) -> bool {
+    fn wants_argument(&self) -> bool {
         match self.verb {
-            Verb::Checkpoint
-            | Verb::Theme
-            | Verb::NewFile
-            | Verb::NewFolder
-            | Verb::Open
-            | Verb::Run
-            | Verb::Dry => true,
-            Verb::Undo | Verb::Redo | Verb::Shortcuts | Verb::Tour | Verb::CloseAll | Verb::SignOut => false,
+            Verb::Checkpoint | Verb::NewFile | Verb::NewFolder | Verb::Open | Verb::Run | Verb::Dry => true,
+            Verb::Undo
+            | Verb::Redo
+            | Verb::Theme(_)
+            | Verb::Shortcuts
+            | Verb::Tour
+            | Verb::Close
+            | Verb::CloseAll
+            | Verb::Place(_)
+            | Verb::SignOut => false,
         }
     }
 
-    fn words<'a>(&self, text: &'a str) -> &'a str {
-        text.trim_start_matches('>').trim().get(self.name.len()..).unwrap_or_default().trim()
+    /// What follows `>` and the command; nothing if something else was typed.
+    fn argument<'a>(&self, text: &'a str) -> &'a str {
+        let typed = text.strip_prefix('>').map(str::trim_start);
+        typed.and_then(|typed| typed.strip_prefix(self.written)).unwrap_or_default().trim()
     }
 }
 
-/// The commands that the typed text may become.
+/// The commands that the text after `>` may become.
 pub(crate) fn matching(typed: &str) -> Vec<Command> {
     let typed = typed.trim_start().to_lowercase();
-    COMMANDS
-        .iter()
-        .filter(|c| c.name.starts_with(typed.trim()) || typed.starts_with(c.name))
-        .cloned()
-        .collect()
+    // The argument may be anything, so only the command that is written in full is meant then.
+    let is_begun = |command: &&Command| {
+        let rest = typed.strip_prefix(command.written);
+        rest.is_some_and(|rest| rest.is_empty() || command.wants_argument() && rest.starts_with(' '))
+    };
+    if let Some(begun) = COMMANDS.iter().filter(is_begun).max_by_key(|command| command.written.len()) {
+        return vec![*begun];
+    }
+    let fits =
+        |command: &&Command| typed.trim().is_empty() || fit(&typed, command.written, command.name).is_some();
+    COMMANDS.iter().filter(fits).copied().collect()
 }
 
 /// The text to put into the bar if the command needs an argument.
 pub(crate) fn completion(command: &Command, text: &str) -> Option<String> {
-    (command.wants_words() && command.words(text).is_empty()).then(|| format!(">{} ", command.name))
+    (command.wants_argument() && command.argument(text).is_empty()).then(|| format!(">{} ", command.written))
 }
 
 pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
-    let words = command.words(text).to_owned();
+    let words = command.argument(text).to_owned();
     match command.verb {
         Verb::Undo => undo::revert_latest(app_state, RevertKind::Undo),
         Verb::Redo => undo::revert_latest(app_state, RevertKind::Redo),
@@ -103,12 +127,7 @@ pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
                 api::post("/checkpoints", &NewCheckpoint { message: words }).await;
             app_state.report_done(words::checkpoints::MADE, &answer);
         }),
-        Verb::Theme => match words.as_str() {
-            "light" | "dark" | "system" => app_state.set("theme", words.into()),
-            other => {
-                app_state.toast(words::prompt::no_such_theme(other), true, crate::state::ToastAction::Nothing)
-            }
-        },
+        Verb::Theme(theme) => app_state.set("theme", theme.into()),
         Verb::NewFile => match FilePath::parse(&words) {
             Ok(path) => apps::files::actions::new_file(app_state, path, true),
             Err(error) => app_state.toast(error.to_string(), true, crate::state::ToastAction::Nothing),
@@ -131,6 +150,8 @@ pub(crate) fn run(mut app_state: AppState, command: &Command, text: &str) {
         Verb::Dry => apps::timeline::command::start(app_state, &words, true),
         Verb::Shortcuts => app_state.overlay.set(Overlay::Shortcuts),
         Verb::Tour => app_state.overlay.set(Overlay::Tour),
+        Verb::Close => on_front(app_state, |id| app_state.close(id)),
+        Verb::Place(zone) => on_front(app_state, |id| snap::to_zone(app_state, id, zone)),
         Verb::CloseAll => {
             let ids: Vec<_> = app_state.windows.peek().keys().copied().collect();
             for id in ids {

@@ -34,6 +34,8 @@ fn handled(mut app_state: AppState, event: &KeyboardEvent) -> bool {
             undo::revert_latest(app_state, if shift { RevertKind::Redo } else { RevertKind::Undo });
         }
         ("y", true, false) if !dom::is_typing() => undo::revert_latest(app_state, RevertKind::Redo),
+        // The browser would select the whole page. Lists of files have a selection of their own.
+        ("a", true, false) if !dom::is_typing() && !dom::is_in("[role=listbox]") => dom::select_window_text(),
         ("arrowleft", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Left)),
         ("arrowright", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Right)),
         ("arrowup", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Full)),
@@ -47,7 +49,7 @@ fn handled(mut app_state: AppState, event: &KeyboardEvent) -> bool {
     true
 }
 
-fn on_front(app_state: AppState, run: impl FnOnce(WindowId)) {
+pub(super) fn on_front(app_state: AppState, run: impl FnOnce(WindowId)) {
     if let Some(id) = app_state.front() {
         run(id);
     }
@@ -84,12 +86,11 @@ fn cycle(mut app_state: AppState, backwards: bool) {
 }
 
 fn next_region(app_state: AppState) {
-    let within = |place: &str| dom::active().is_some_and(|e| e.closest(place).ok().flatten().is_some());
     let waits = dom::by_id("waiting").is_some_and(|cards| cards.child_element_count() > 0);
     match app_state.front() {
-        _ if !within("#taskbar") && (!waits || within("#waiting")) => dom::focus("launcher-button"),
-        _ if !within("#taskbar") => dom::focus("waiting"),
-        Some(id) => dom::focus(&format!("w-{id}")),
+        _ if !dom::is_in("#taskbar") && (!waits || dom::is_in("#waiting")) => dom::focus("launcher-button"),
+        _ if !dom::is_in("#taskbar") => dom::focus("waiting"),
+        Some(id) => dom::focus_window_soon(format!("w-{id}")),
         None => dom::focus("area"),
     }
 }

@@ -13,7 +13,7 @@ use crate::menu::{Item, Menu};
 use crate::state::{AppState, BAR, app_state};
 use crate::widgets::{IconButton, choose_text};
 use crate::words;
-use crate::{app_list, apps};
+use crate::{app_list, apps, dom};
 
 /// Screens narrower than this, in pixels, are those of tablets.
 const SMALL: i32 = 1100;
@@ -92,13 +92,18 @@ pub(crate) fn Frame(id: WindowId, state: Window) -> Element {
                     drag::begin_move(app_state, id, &native);
                 }
             },
-            onfocusin: move |_| app_state.raise(id),
+            onfocusin: move |_| {
+                app_state.raise(id);
+                dom::remember_focus(&format!("w-{id}"));
+            },
             header {
                 class: "title",
                 onpointerdown: move |event| {
                     let native = event.data().as_web_event();
                     if native.button() == 0 && !event.modifiers().alt() {
                         drag::begin_move(app_state, id, &native);
+                        // The title bar itself has no use for keys.
+                        dom::focus_window_soon(format!("w-{id}"));
                     }
                 },
                 ondoubleclick: move |_| toggle_max(app_state, id),

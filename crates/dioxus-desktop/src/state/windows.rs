@@ -23,6 +23,12 @@ impl AppState {
         self.windows.peek().get(&id).cloned()
     }
 
+    /// Whether a window whose app has loaded may take the keys: it is in front, and the person does not type elsewhere.
+    pub(crate) fn may_take_focus(self, id: WindowId) -> bool {
+        let is_front = self.stack.peek().last() == Some(&id);
+        is_front && (!dom::is_typing() || dom::is_in(&format!("[id='w-{id}']")))
+    }
+
     /// Brings a window to the front of this tab.
     pub(crate) fn raise(mut self, id: WindowId) {
         if self.stack.peek().last() != Some(&id) {
@@ -59,7 +65,7 @@ impl AppState {
         }
         self.act(DesktopAction::CloseWindow { window: id });
         match self.front() {
-            Some(front) => dom::focus_soon(format!("w-{front}")),
+            Some(front) => dom::focus_window_soon(format!("w-{front}")),
             None => dom::focus_soon("area"),
         }
     }
@@ -67,7 +73,7 @@ impl AppState {
     /// Opens a window again that was closed, as it was.
     pub(crate) fn reopen(self, id: WindowId, window: Window) {
         self.act(DesktopAction::SetWindow { window: id, state: Window { z: self.top(), ..window } });
-        dom::focus_soon(format!("w-{id}"));
+        dom::focus_window_soon(format!("w-{id}"));
     }
 
     /// Brings a window back and in front.
@@ -76,7 +82,7 @@ impl AppState {
         if self.window(id).is_some_and(|w| w.mode == WindowMode::Minimized) {
             self.change(id, |w| w.mode = WindowMode::Normal);
         }
-        dom::focus_soon(format!("w-{id}"));
+        dom::focus_window_soon(format!("w-{id}"));
     }
 
     /// Opens an app; an existing window that shows the same is brought forward instead.
@@ -122,6 +128,6 @@ impl AppState {
             shows: shows.map(Into::into),
         };
         self.act(DesktopAction::SetWindow { window: id, state });
-        dom::focus_soon(format!("w-{id}"));
+        dom::focus_window_soon(format!("w-{id}"));
     }
 }

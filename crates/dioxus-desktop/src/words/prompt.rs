@@ -12,7 +12,6 @@ pub(crate) const SAY_WHAT: &str = "Say what should be done. @ attaches a file, >
 pub(crate) const NO_SUCH_COMMAND: &str = "There is no such command.";
 pub(crate) const NO_MODEL: &str = "No model is ready to be asked";
 pub(crate) const NO_MODEL_MORE: &str = "Set one up in Settings, Models";
-pub(crate) const ENTER: &str = "Enter";
 
 pub(crate) fn ask(objective: &str) -> String {
     format!("Ask the choir: {objective}")
@@ -42,34 +41,55 @@ pub(crate) fn do_not_attach(path: &str) -> String {
 // Choices.
 pub(crate) const MODEL: &str = "Model";
 pub(crate) const MODELS: &str = "Models";
-pub(crate) const MODELS_AS_SET: &str = "Models as set";
+pub(crate) const DEFAULT_MODEL: &str = "Default model";
 pub(crate) const BUDGET: &str = "Budget";
-pub(crate) const BUDGET_AS_SET: &str = "Budget as set";
+pub(crate) const DEFAULT_BUDGET: &str = "Default budget";
 
-pub(crate) fn as_set(value: &str) -> String {
-    format!("As set: {value}")
+pub(crate) fn default_is(value: &str) -> String {
+    format!("Default: {value}")
 }
 
 pub(crate) fn up_to(money: &str) -> String {
     format!("up to {money}")
 }
 
-// Commands: how each is written, and what it does.
-pub(crate) const UNDO: (&str, &str) = (">undo", "Take back the latest change");
-pub(crate) const REDO: (&str, &str) = (">redo", "Do again what was undone");
-pub(crate) const CHECKPOINT: (&str, &str) =
-    (">checkpoint MESSAGE", "Save the whole workspace under a message");
-pub(crate) const THEME: (&str, &str) = (">theme light, dark or system", "Change the colours");
-pub(crate) const NEW_FILE: (&str, &str) = (">new file NAME", "Make an empty file and open it");
-pub(crate) const NEW_FOLDER: (&str, &str) = (">new folder NAME", "Make a folder");
-pub(crate) const OPEN: (&str, &str) = (">open APP or PATH", "Open an app, a file or a folder");
-pub(crate) const RUN: (&str, &str) = (">run COMMAND", "Run a command in a cell; undo takes it back");
-pub(crate) const DRY: (&str, &str) = (">dry COMMAND", "Try a command and see what it would change");
-pub(crate) const SHORTCUTS: (&str, &str) = (">shortcuts", "Show the keyboard shortcuts");
-pub(crate) const TOUR: (&str, &str) = (">tour", "Show the tour again");
-pub(crate) const CLOSE_ALL: (&str, &str) = (">close all", "Close every window");
-pub(crate) const SIGN_OUT: (&str, &str) = (">sign out", "End this session");
+// Groups of results.
+pub(crate) const RECENT: &str = "Recent";
+pub(crate) const BEST: &str = "Best match";
+pub(crate) const APPS: &str = "Apps";
+pub(crate) const COMMANDS: &str = "Commands";
+pub(crate) const SETTINGS: &str = "Settings";
+pub(crate) const FILES: &str = "Files";
+pub(crate) const AGENTS: &str = "Agents";
 
-pub(crate) fn no_such_theme(name: &str) -> String {
-    format!("There is no theme {name}: light, dark or system.")
-}
+// What Enter does with the chosen result.
+pub(crate) const ENTER_OPENS: &str = "Enter opens it";
+pub(crate) const ENTER_DOES: &str = "Enter does it";
+pub(crate) const ENTER_COMPLETES: &str = "Enter, then type more";
+pub(crate) const ENTER_ATTACHES: &str = "Enter attaches it";
+pub(crate) const ENTER_ASKS: &str = "Enter starts a run";
+
+// Commands: the name, how it is written after `>`, what it does, and more words that find it.
+pub(crate) const UNDO: Words = ("Undo the latest change", "undo", "take back revert");
+pub(crate) const REDO: Words = ("Redo what was undone", "redo", "again");
+pub(crate) const CHECKPOINT: Words =
+    ("Make a checkpoint", "checkpoint", "save git commit the whole workspace");
+pub(crate) const LIGHT: Words = ("Light theme", "theme light", "bright day mode appearance colours");
+pub(crate) const DARK: Words = ("Dark theme", "theme dark", "night mode appearance colours");
+pub(crate) const SYSTEM: Words = ("Theme of the system", "theme system", "automatic mode appearance colours");
+pub(crate) const NEW_FILE: Words = ("New file", "new file", "create empty document");
+pub(crate) const NEW_FOLDER: Words = ("New folder", "new folder", "create directory");
+pub(crate) const OPEN: Words = ("Open an app, a file or a folder", "open", "show go to");
+pub(crate) const RUN: Words = ("Run a command in a cell", "run", "shell execute terminal");
+pub(crate) const DRY: Words = ("Try a command without its changes", "dry", "dry run preview shell");
+pub(crate) const SHORTCUTS: Words = ("Keyboard shortcuts", "shortcuts", "keys help cheat sheet");
+pub(crate) const TOUR: Words = ("Show the tour again", "tour", "introduction welcome help");
+pub(crate) const CLOSE: Words = ("Close this window", "close", "front");
+pub(crate) const CLOSE_ALL: Words = ("Close all windows", "close all", "every");
+pub(crate) const MAXIMIZE: Words = ("Maximize this window", "maximize", "full screen large restore");
+pub(crate) const TILE_LEFT: Words = ("Tile this window left", "tile left", "snap half side");
+pub(crate) const TILE_RIGHT: Words = ("Tile this window right", "tile right", "snap half side");
+pub(crate) const SIGN_OUT: Words = ("Sign out", "sign out", "log out end session leave");
+
+/// The name of a command, how it is written after `>`, and more words that find it.
+pub(crate) type Words = (&'static str, &'static str, &'static str);

@@ -111,7 +111,7 @@ pub(super) fn Shell(
         if front {
             shown.with(|screen| {
                 screen.fit();
-                if app_state.stack.peek().last() == Some(&window) {
+                if app_state.may_take_focus(window) {
                     screen.focus();
                 }
             });
@@ -172,7 +172,7 @@ async fn open(
     });
     screen.on_resized(move |columns, rows| resize(terminal, (columns, rows)));
     // After a reload every window opens at once; only the front one takes the keys.
-    if !element.hidden() && app_state.stack.peek().last() == Some(&window) {
+    if !element.hidden() && app_state.may_take_focus(window) {
         screen.focus();
     }
     wire.screen.replace(Some(screen));
