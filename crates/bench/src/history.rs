@@ -157,12 +157,12 @@ impl SimulatedUser {
         let path = self.named[number].clone();
         let stands = self.view.files.get(&path).is_some();
         Ok(match self.dice.below(1000) {
-            0..40 if stands => Action::DeletePath { path },
+            0..40 if stands => Action::DeletePaths { paths: vec![path] },
             40..80 if stands => {
                 self.moves += 1;
                 let to = FilePath::parse(&format!("archive/{}/moved_{}.rs", number % 100, self.moves))?;
                 self.named[number] = to.clone();
-                Action::MovePath { from: path, to }
+                Action::MovePaths { moves: vec![(path, to)] }
             }
             80..130 => self.tool_call(),
             130..160 => self.setting(),

@@ -154,8 +154,8 @@ pub enum Command {
     /// Print a file as recorded in the log, now or at an event
     #[command(after_help = "Examples:\n  choir cat a.txt\n  choir cat a.txt --at 17")]
     Cat(Cat),
-    /// Delete a file, or a folder with everything in it
-    #[command(after_help = "Example:\n  choir rm src/old")]
+    /// Delete files, and folders with everything in them, as one operation
+    #[command(after_help = "Examples:\n  choir rm src/old\n  choir rm a.txt b.txt c.txt")]
     Rm(Rm),
     /// Move or rename a file or a folder
     #[command(after_help = "Example:\n  choir mv draft.md chapters/one.md")]
@@ -269,7 +269,8 @@ pub struct Cat {
 
 #[derive(Debug, Args)]
 pub struct Rm {
-    pub path: PathBuf,
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -27,7 +27,7 @@ use event_log::{EventLog, SqliteLog};
 use kernel::{Action, Base, Effect, Resolutions};
 use projector::{CaughtUp, Extent, ProgressPhase, Projector};
 use shared_types::payload::file::FileNode;
-use shared_types::wire::DesktopAction;
+use shared_types::wire::{DesktopAction, MoveBody};
 use shared_types::{Actor, OpId, Subject, UserId};
 use tokio::sync::broadcast;
 
@@ -245,8 +245,8 @@ impl Computer {
                     Action::WriteFile { path: path.clone(), node: FileNode::Folder, base: Base::Absent };
                 self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
-            Request::Copy { from, to } => {
-                let action = self.copy(from, to)?;
+            Request::Copy { copies } => {
+                let action = self.copy(copies)?;
                 self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
             Request::Gesture(action) => {
@@ -260,12 +260,13 @@ impl Computer {
                 let outcome = self.submit(&caller, ChangeRequest::Do(action), Vec::new(), Mode::Commit)?;
                 self.describe(caller.origin.op, &outcome, Mode::Commit)
             }
-            Request::Remove { path } => {
-                let action = Action::DeletePath { path: path.clone() };
+            Request::Remove { paths } => {
+                let action = Action::DeletePaths { paths: paths.clone() };
                 self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
-            Request::Move { from, to } => {
-                let action = Action::MovePath { from: from.clone(), to: to.clone() };
+            Request::Move { moves } => {
+                let action =
+                    Action::MovePaths { moves: moves.iter().cloned().map(MoveBody::into_pair).collect() };
                 self.change_files(&caller, ChangeRequest::Do(action), Vec::new(), progress)?
             }
             Request::Undo { target, choices, preview } => {

@@ -13,7 +13,7 @@ use isolation::Stream;
 use kernel::{Base, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shared_types::wire::{CellCommand, CommandResult, DesktopAction, PartsReport};
+use shared_types::wire::{CellCommand, CommandResult, DesktopAction, MoveBody, PartsReport};
 pub use shared_types::wire::{Change, ChangeResult};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq, Subject};
 
@@ -174,18 +174,16 @@ pub enum Request {
         path: FilePath,
     },
     Remove {
-        path: FilePath,
+        paths: Vec<FilePath>,
     },
-    /// Copies a file or folder to a free path.
+    /// Copies files and folders to free paths.
     Copy {
-        from: FilePath,
-        to: FilePath,
+        copies: Vec<MoveBody>,
     },
     /// Windows and settings.
     Gesture(DesktopAction),
     Move {
-        from: FilePath,
-        to: FilePath,
+        moves: Vec<MoveBody>,
     },
     /// An operation by its id, a part of it or `@SEQ`; without one, the person's latest.
     Undo {

@@ -85,10 +85,10 @@ pub(crate) struct Notice {
     pub run: Option<RunId>,
 }
 
-/// A path that was copied or cut in Files.
+/// Paths that were copied or cut in Files.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Clipboard {
-    pub path: shared_types::FilePath,
+    pub paths: Vec<shared_types::FilePath>,
     pub cut: bool,
 }
 

@@ -45,19 +45,26 @@ pub(crate) fn has_files(event: &DragEvent) -> bool {
 }
 
 /// Lets the person drag a file out of the browser.
-pub(crate) fn drag_out(event: &web_sys::DragEvent, path: &FilePath, folder: bool) {
+pub(crate) fn drag_out(event: &web_sys::DragEvent, paths: &[FilePath], file: Option<&FilePath>) {
     let Some(transfer) = event.data_transfer() else { return };
-    let _ = transfer.set_data(TYPE, path.as_str());
-    let _ = transfer.set_data("text/plain", path.as_str());
-    if !folder && let Some(origin) = dom::window().and_then(|w| w.location().origin().ok()) {
+    // A path holds no line break.
+    let lines = paths.iter().map(FilePath::as_str).collect::<Vec<_>>().join("\n");
+    let _ = transfer.set_data(TYPE, &lines);
+    let _ = transfer.set_data("text/plain", &lines);
+    if let Some(path) = file
+        && let Some(origin) = dom::window().and_then(|w| w.location().origin().ok())
+    {
         let url = api::url(&api::query("/content", &[("path", path.as_str()), ("download", "1")]));
         let _ = transfer
             .set_data("DownloadURL", &format!("application/octet-stream:{}:{origin}{url}", path.name()));
     }
 }
 
-pub(crate) fn dragged_path(event: &web_sys::DragEvent) -> Option<FilePath> {
-    FilePath::parse(&event.data_transfer()?.get_data(TYPE).ok()?).ok()
+/// The paths of the workspace that are dragged.
+pub(crate) fn dragged_paths(event: &web_sys::DragEvent) -> Option<Vec<FilePath>> {
+    let lines = event.data_transfer()?.get_data(TYPE).ok()?;
+    let paths: Vec<FilePath> = lines.lines().filter_map(|line| FilePath::parse(line).ok()).collect();
+    (!paths.is_empty()).then_some(paths)
 }
 
 /// The files of the person's machine that a drop brings.

@@ -140,11 +140,13 @@ pub(crate) fn IconButton(
     label: String,
     #[props(default)] class: &'static str,
     #[props(default)] pressed: Option<bool>,
+    #[props(default)] disabled: bool,
     onclick: EventHandler<MouseEvent>,
 ) -> Element {
     rsx! {
         button {
             class: "icon-btn {class}",
+            disabled,
             r#type: "button",
             title: "{label}",
             "aria-label": "{label}",

@@ -111,14 +111,14 @@ pub enum Action {
         node: FileNode,
         base: Base,
     },
-    /// Deletes a file, or a folder with everything below it.
-    DeletePath {
-        path: FilePath,
+    /// Deletes files, and folders with everything below them: all or nothing.
+    DeletePaths {
+        paths: Vec<FilePath>,
     },
-    /// Moves a file or a folder to a path where nothing exists.
-    MovePath {
-        from: FilePath,
-        to: FilePath,
+    /// Moves files and folders, each from a path to one where nothing exists: all or nothing. What lies in a folder
+    /// that is moved moves with it.
+    MovePaths {
+        moves: Vec<(FilePath, FilePath)>,
     },
     /// Records edits found on disk. A file that also changed in the log is merged; if that fails, both versions are
     /// kept.

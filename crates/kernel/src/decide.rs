@@ -49,8 +49,8 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
             draft.event(UserCreate { name: name.clone() });
         }
         Action::WriteFile { path, node, base } => paths::write(view, &mut draft, path, node, *base)?,
-        Action::DeletePath { path } => paths::delete(view, &mut draft, path)?,
-        Action::MovePath { from, to } => paths::rename(view, &mut draft, from, to)?,
+        Action::DeletePaths { paths } => paths::delete(view, &mut draft, paths)?,
+        Action::MovePaths { moves } => paths::rename(view, &mut draft, moves)?,
         Action::CaptureEdits { edits } => {
             capture::capture(view, &mut draft, edits, &command.contents, capture::Winner::Edit)?;
         }

@@ -50,6 +50,12 @@ pub fn routes() -> Vec<Route> {
         Route::post("/api/v1/files/move", SignedIn(Write), "Move or rename a file or folder", files::rename),
         Route::post("/api/v1/files/copy", SignedIn(Write), "Copy a file or folder", files::copy),
         Route::post("/api/v1/files/delete", SignedIn(Write), "Delete a file or folder", files::delete),
+        Route::post(
+            "/api/v1/files/several",
+            SignedIn(Write),
+            "Delete, move or copy several files and folders as one operation",
+            files::change_several,
+        ),
         Route::post("/api/v1/folders", SignedIn(Write), "Make a folder", files::make_folder),
         Route::get("/api/v1/search", SignedIn(Read), "Find files by name and text", files::search),
         Route::get("/api/v1/versions", SignedIn(Read), "Versions of a file", files::versions),

@@ -12,6 +12,7 @@ use computer::socket;
 use event_log::Appended;
 use kernel::{Base, Choice};
 use shared_types::FilePath;
+use shared_types::wire::MoveBody;
 
 use crate::bounded::in_time;
 use crate::rng::Rng;
@@ -91,8 +92,8 @@ fn choose(rng: &mut Rng, client: u64, life: u64) -> (Request, Vec<u8>) {
     };
     let choices = Choices { each: Vec::new(), others: Some(Choice::Keep) };
     match rng.below(40) {
-        0..=1 => (Request::Remove { path: file }, Vec::new()),
-        2..=3 => (Request::Move { from: file, to: other }, Vec::new()),
+        0..=1 => (Request::Remove { paths: vec![file] }, Vec::new()),
+        2..=3 => (Request::Move { moves: vec![MoveBody { from: file, to: other }] }, Vec::new()),
         4..=5 => (Request::Undo { target: None, choices, preview: false }, Vec::new()),
         6 => (Request::Redo { target: None, choices, preview: false }, Vec::new()),
         7 if rng.below(4) == 0 => (Request::Checkpoint { message: format!("life {life}") }, Vec::new()),

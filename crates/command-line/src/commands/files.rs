@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context as _, Result};
 use kernel::Base;
+use shared_types::wire::MoveBody;
 
 use super::Context;
 use crate::cli::{Mv, Rm, Write};
@@ -48,8 +49,9 @@ pub(crate) fn write(context: &Context, args: &Write) -> Result<()> {
 }
 
 pub(crate) fn remove(context: &Context, args: &Rm) -> Result<()> {
-    let path = context.paths()?.path(&args.path)?;
-    let answer = context.change(Request::Remove { path }, &mut std::io::empty())?;
+    let here = context.paths()?;
+    let paths = args.paths.iter().map(|path| here.path(path)).collect::<Result<_, _>>()?;
+    let answer = context.change(Request::Remove { paths }, &mut std::io::empty())?;
     done(context.style, "removed", &answer);
     Ok(())
 }
@@ -57,7 +59,8 @@ pub(crate) fn remove(context: &Context, args: &Rm) -> Result<()> {
 pub(crate) fn rename(context: &Context, args: &Mv) -> Result<()> {
     let paths = context.paths()?;
     let (from, to) = (paths.path(&args.from)?, paths.path(&args.to)?);
-    let answer = context.change(Request::Move { from, to }, &mut std::io::empty())?;
+    let moves = vec![MoveBody { from, to }];
+    let answer = context.change(Request::Move { moves }, &mut std::io::empty())?;
     done(context.style, "moved", &answer);
     Ok(())
 }

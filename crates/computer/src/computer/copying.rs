@@ -2,30 +2,36 @@
 
 use kernel::{Action, OutsideEdit, Rejection};
 use shared_types::FilePath;
+use shared_types::wire::MoveBody;
 
 use super::Computer;
 use crate::error::ComputerError;
 
 impl Computer {
-    /// Copies a file or folder to a free path.
-    pub(super) fn copy(&self, from: &FilePath, to: &FilePath) -> Result<Action, ComputerError> {
-        let (from, to) = (from.clone(), to.clone());
+    /// Copies files and folders to free paths, all or nothing.
+    pub(super) fn copy(&self, copies: &[MoveBody]) -> Result<Action, ComputerError> {
+        let copies = copies.to_vec();
         let action = self.writer.inspect(move |view| -> Result<Action, Rejection> {
-            if view.files.get(&to).is_some() || view.files.count_below(&to) > 0 {
-                return Err(Rejection::Occupied { path: to });
+            let mut edits: Vec<OutsideEdit> = Vec::new();
+            for MoveBody { from, to } in copies {
+                let is_taken = edits.iter().any(|edit| edit.path.is_within(&to));
+                if is_taken || view.files.get(&to).is_some() || view.files.count_below(&to) > 0 {
+                    return Err(Rejection::Occupied { path: to });
+                }
+                let found = view.files.within(&from);
+                if found.is_empty() {
+                    return Err(Rejection::NotFound { path: from });
+                }
+                for (path, node) in found {
+                    let below = path.as_str().strip_prefix(from.as_str()).unwrap_or_default();
+                    let path = FilePath::parse(&format!("{to}{below}")).map_err(|e| Rejection::Invalid {
+                        what: "a path of the copy",
+                        reason: e.to_string(),
+                    })?;
+                    edits.push(OutsideEdit { path, base: None, now: Some(node.clone()) });
+                }
             }
-            let mut edits = Vec::new();
-            for (path, node) in view.files.within(&from) {
-                let below = path.as_str().strip_prefix(from.as_str()).unwrap_or_default();
-                let path = FilePath::parse(&format!("{to}{below}"))
-                    .map_err(|e| Rejection::Invalid { what: "a path of the copy", reason: e.to_string() })?;
-                edits.push(OutsideEdit { path, base: None, now: Some(node.clone()) });
-            }
-            if edits.is_empty() {
-                Err(Rejection::NotFound { path: from })
-            } else {
-                Ok(Action::CaptureEdits { edits })
-            }
+            Ok(Action::CaptureEdits { edits })
         })?;
         Ok(action?)
     }

@@ -4,9 +4,14 @@
 pub(crate) mod actions;
 mod list;
 pub(crate) mod markdown;
+mod naming;
 mod preview;
+mod selection;
+mod several;
 mod tree;
 mod versions;
+
+use std::rc::Rc;
 
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
@@ -14,7 +19,7 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::{Entry, FileMatch, Listing};
 use shared_types::{FilePath, WindowId};
 
-use crate::api::{self, ApiResult};
+use crate::api;
 use crate::app_list;
 use crate::change_log::Change;
 use crate::dom;
@@ -24,22 +29,58 @@ use crate::state::{AppState, ToastAction, app_state};
 use crate::upload;
 use crate::widgets::{Empty, IconButton, LoadError, Loading};
 use crate::words;
+pub(crate) use naming::Naming;
+use selection::{Selection, SortOrder};
+
+/// The folders for Back and Forward; none is the workspace.
+#[derive(Default)]
+struct Visited {
+    before: Vec<Option<FilePath>>,
+    /// Those that Back left.
+    after: Vec<Option<FilePath>>,
+}
 
 /// The state of one Files window.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct FilesView {
     pub folder: Signal<Option<FilePath>>,
-    pub chosen: Signal<Option<FilePath>>,
-    pub renaming: Signal<Option<FilePath>>,
-    pub listing: Signal<Option<ApiResult<Listing>>>,
+    pub selection: Signal<Selection>,
+    pub naming: Signal<Option<Naming>>,
+    pub order: Signal<SortOrder>,
+    /// What the folder holds, in this order.
+    pub entries: Memo<Rc<Vec<Entry>>>,
     pub versions: Signal<bool>,
+    visited: Signal<Visited>,
     window: WindowId,
 }
 
 impl FilesView {
+    /// Shows another folder, which Back leaves again.
     pub(crate) fn go(mut self, folder: Option<FilePath>) {
-        self.chosen.set(None);
-        self.renaming.set(None);
+        let now = self.folder.peek().clone();
+        if now != folder {
+            let mut visited = self.visited.write();
+            visited.before.push(now);
+            visited.after.clear();
+        }
+        self.show(folder);
+    }
+
+    /// Back to the folder before this one, or forward again.
+    pub(crate) fn go_back(mut self, forward: bool) {
+        let now = self.folder.peek().clone();
+        let mut visited = self.visited.write();
+        let Visited { before, after } = &mut *visited;
+        let (from, to) = if forward { (after, before) } else { (before, after) };
+        let Some(folder) = from.pop() else { return };
+        to.push(now);
+        drop(visited);
+        self.show(folder);
+    }
+
+    fn show(mut self, folder: Option<FilePath>) {
+        self.selection.set(Selection::default());
+        self.naming.set(None);
         dom::session_set(&format!("files.{}", self.window), folder.as_ref().map_or("", FilePath::as_str));
         self.folder.set(folder);
     }
@@ -51,16 +92,17 @@ impl FilesView {
         self.go(above);
     }
 
-    pub(crate) fn entries(self) -> Vec<Entry> {
-        match &*self.listing.read() {
-            Some(Ok(listing)) => listing.entries.clone(),
-            Some(Err(_)) | None => Vec::new(),
+    /// The selected entries, in the order of the list.
+    pub(crate) fn selected(self) -> Vec<Entry> {
+        let (selection, entries) = (self.selection.read(), self.entries.read());
+        if selection.paths().is_empty() {
+            return Vec::new();
         }
+        entries.iter().filter(|entry| selection.contains(&entry.path)).cloned().collect()
     }
 
-    pub(crate) fn chosen_entry(self) -> Option<Entry> {
-        let chosen = self.chosen.read().clone()?;
-        self.entries().into_iter().find(|entry| entry.path == chosen)
+    pub(crate) fn select(mut self, path: FilePath) {
+        self.selection.set(Selection::of(path));
     }
 
     /// A name in the folder that is shown.
@@ -161,8 +203,7 @@ pub(crate) fn open_entry(view: FilesView, entry: &Entry) {
                 }
             }
             Kind::Image(_) | Kind::Audio(_) | Kind::Video(_) | Kind::Pdf | Kind::Other => {
-                let mut view = view;
-                view.chosen.set(Some(entry.path.clone()));
+                view.select(entry.path.clone());
             }
         },
     }
@@ -185,8 +226,10 @@ fn first_folder(window: WindowId, shows: Option<&str>) -> Option<FilePath> {
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let first = shows.clone();
     let mut folder = use_signal(move || first_folder(window, first.as_deref()));
-    let mut chosen = use_signal(|| None::<FilePath>);
-    let renaming = use_signal(|| None::<FilePath>);
+    let mut selection = use_signal(Selection::default);
+    let naming = use_signal(|| None::<Naming>);
+    let order = use_signal(SortOrder::default);
+    let visited = use_signal(Visited::default);
     let versions = use_signal(|| false);
     let mut search = use_signal(String::new);
     let changes = use_changes(move |change| change.is_in_folder(folder.peek().as_ref()));
@@ -194,14 +237,18 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         drop(changes.read());
         api::query("/files", &[("path", folder.read().as_ref().map_or("", |path| path.as_str()))])
     });
-    let view = FilesView { folder, chosen, renaming, listing, versions, window };
+    let entries = use_memo(move || match &*listing.read() {
+        Some(Ok(listing)) => Rc::new(order.read().sorted(&listing.entries)),
+        Some(Err(_)) | None => Rc::default(),
+    });
+    let view = FilesView { folder, selection, naming, order, entries, versions, visited, window };
     // Told to show a file: its folder is opened and it is chosen.
     use_effect(move || {
         let missing = matches!(&*listing.read(), Some(Err(failure)) if failure.status() == 404 || failure.status() == 400);
         let path = folder.peek().clone();
         if missing && let Some(path) = path {
             folder.set(path.parent());
-            chosen.set(Some(path));
+            selection.set(Selection::of(path));
         }
     });
     let mut over = use_signal(|| false);
@@ -220,15 +267,17 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                 event.prevent_default();
                 over.set(false);
                 let native = event.data().as_web_event();
-                match upload::dragged_path(&native) {
-                    Some(path) => actions::move_into(view, path, view.folder.peek().clone()),
+                match upload::dragged_paths(&native) {
+                    Some(paths) => actions::move_into(view, paths, view.folder.peek().clone()),
                     None => view.take_in(&upload::dropped_files(&native)),
                 }
             },
             aside { class: "rail tree", "aria-label": words::files::FOLDERS, tree::Tree { view } }
             div { class: "pane",
                 div { class: "bar",
-                    IconButton { icon: "chevron-left", label: words::files::FOLDER_ABOVE, onclick: move |_| view.up() }
+                    IconButton { icon: "chevron-left", label: words::files::BACK, disabled: visited.read().before.is_empty(), onclick: move |_| view.go_back(false) }
+                    IconButton { icon: "chevron-right", label: words::files::FORWARD, disabled: visited.read().after.is_empty(), onclick: move |_| view.go_back(true) }
+                    IconButton { icon: "arrow-up", label: words::files::FOLDER_ABOVE, disabled: folder.read().is_none(), onclick: move |_| view.up() }
                     Crumbs { view }
                     span { class: "sp" }
                     div { class: "search",
@@ -250,8 +299,10 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     }
                 }
             }
-            if let Some(entry) = view.chosen_entry() {
-                preview::Preview { key: "{entry.path}", view, entry }
+            match view.selected().as_slice() {
+                [] => rsx! {},
+                [entry] => rsx! { preview::Preview { key: "{entry.path}", view, entry: entry.clone() } },
+                several => rsx! { several::Several { view, entries: several.to_vec() } },
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::format::money;
 use crate::icons::Icon;
 use crate::runs::Objective;
 use crate::state::{ToastAction, app_state};
-use crate::upload::{self, dragged_path, dropped_files};
+use crate::upload::{self, dragged_paths, dropped_files};
 use crate::widgets::{IconButton, button, choose_text};
 use crate::words;
 use crate::{dom, runs};
@@ -199,9 +199,9 @@ pub(crate) fn Prompt() -> Element {
             ondrop: move |event| {
                 event.prevent_default();
                 let native = event.data().as_web_event();
-                match dragged_path(&native) {
-                    Some(path) => {
-                        attach(path);
+                match dragged_paths(&native) {
+                    Some(paths) => {
+                        paths.into_iter().for_each(attach);
                         dom::focus_soon("prompt");
                     }
                     None => bring.call(dropped_files(&native)),

@@ -6,6 +6,8 @@ use crate::clock;
 // The bar above the list.
 pub(crate) const FOLDERS: &str = "Folders";
 pub(crate) const FOLDER_ABOVE: &str = "Folder above";
+pub(crate) const BACK: &str = "Back";
+pub(crate) const FORWARD: &str = "Forward";
 pub(crate) const NEW_FILE: &str = "New file";
 pub(crate) const NEW_FOLDER: &str = "New folder";
 pub(crate) const PATH: &str = "Path";
@@ -36,6 +38,37 @@ pub(crate) const FOLDER_EMPTY_MORE: &str = "Drop files here, or begin with a new
 
 pub(crate) fn items(n: u64) -> String {
     plural(n, "item")
+}
+
+pub(crate) fn selected_of(selected: u64, all: u64) -> String {
+    format!("{} of {} selected", clock::count(selected), items(all))
+}
+
+pub(crate) fn sort_by(column: &str) -> String {
+    format!("Sort by {}", column.to_lowercase())
+}
+
+// Several selected entries.
+pub(crate) const CLEAR_SELECTION: &str = "Clear the selection";
+
+pub(crate) fn in_all(size: &str) -> String {
+    format!("{size} in all")
+}
+
+// Names.
+pub(crate) const NAME_NEEDED: &str = "Type a name.";
+pub(crate) const NO_SLASH: &str = "A name cannot contain a slash.";
+
+pub(crate) fn name_taken(name: &str) -> String {
+    format!("{name} is here already.")
+}
+
+/// The name of one file, or how many there are.
+pub(crate) fn name_or_count(paths: &[shared_types::FilePath]) -> String {
+    match paths {
+        [path] => path.name().to_owned(),
+        several => items(several.len() as u64),
+    }
 }
 
 // Menus.

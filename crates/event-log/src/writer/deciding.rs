@@ -185,8 +185,8 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
         }
         Action::ImportFiles { files, .. } => files.iter().filter_map(|(_, node)| node.content()).collect(),
         Action::CreateUser { .. }
-        | Action::DeletePath { .. }
-        | Action::MovePath { .. }
+        | Action::DeletePaths { .. }
+        | Action::MovePaths { .. }
         | Action::SetWindow { .. }
         | Action::CloseWindow { .. }
         | Action::SetSetting { .. }

@@ -34,40 +34,48 @@ fn check_base(view: &View, path: &FilePath, node: &FileNode, base: Base) -> Resu
     if fits { Ok(()) } else { Err(Rejection::Stale { path: path.clone(), expected, actual }) }
 }
 
-pub(super) fn delete(view: &View, draft: &mut Draft, path: &FilePath) -> Result<(), Rejection> {
-    let found = view.files.within(path);
-    if found.is_empty() {
-        return Err(Rejection::NotFound { path: path.clone() });
+pub(super) fn delete(view: &View, draft: &mut Draft, paths: &[FilePath]) -> Result<(), Rejection> {
+    let mut targets = Targets::new();
+    for path in paths {
+        let found = view.files.within(path);
+        if found.is_empty() {
+            return Err(Rejection::NotFound { path: path.clone() });
+        }
+        targets.extend(found.into_iter().map(|(path, _)| (path.clone(), None)));
     }
-    draft.files = plan(view, found.into_iter().map(|(path, _)| (path.clone(), None)).collect())?;
+    draft.files = plan(view, targets)?;
     Ok(())
 }
 
 pub(super) fn rename(
     view: &View,
     draft: &mut Draft,
-    from: &FilePath,
-    to: &FilePath,
+    moves: &[(FilePath, FilePath)],
 ) -> Result<(), Rejection> {
-    if from == to {
-        return Ok(());
-    }
-    if to.is_within(from) {
-        return Err(Rejection::IntoItself { path: from.clone() });
-    }
-    if view.files.get(to).is_some() || view.files.count_below(to) > 0 {
-        return Err(Rejection::Occupied { path: to.clone() });
-    }
-    let found = view.files.within(from);
-    if found.is_empty() {
-        return Err(Rejection::NotFound { path: from.clone() });
-    }
+    let moves_along = |path: &FilePath| moves.iter().any(|(from, _)| from != path && path.is_within(from));
     let mut targets = Targets::new();
-    for (path, node) in found {
-        let Some(moved) = path.rebase(from, to) else { continue };
-        let moved = moved.map_err(|reason| Rejection::BadPath { reason })?;
-        targets.insert(moved, Some(node.clone()));
-        targets.insert(path.clone(), None);
+    for (from, to) in moves.iter().filter(|(from, to)| from != to && !moves_along(from)) {
+        if to.is_within(from) {
+            return Err(Rejection::IntoItself { path: from.clone() });
+        }
+        if view.files.get(to).is_some() || view.files.count_below(to) > 0 {
+            return Err(Rejection::Occupied { path: to.clone() });
+        }
+        let found = view.files.within(from);
+        if found.is_empty() {
+            return Err(Rejection::NotFound { path: from.clone() });
+        }
+        for (path, node) in found {
+            let Some(moved) = path.rebase(from, to) else { continue };
+            let moved = moved.map_err(|reason| Rejection::BadPath { reason })?;
+            // Nothing was there, so another of the moves goes to the same path.
+            if targets.insert(moved.clone(), Some(node.clone())).is_some() {
+                return Err(Rejection::Occupied { path: moved });
+            }
+            if targets.insert(path.clone(), None).is_some() {
+                return Err(Rejection::NotFound { path: from.clone() });
+            }
+        }
     }
     draft.files = plan(view, targets)?;
     Ok(())

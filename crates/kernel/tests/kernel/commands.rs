@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kernel::command::OutsideEdit;
 use kernel::{Action, Base, Choice, Rejection};
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
@@ -79,8 +80,8 @@ fn files() -> impl Strategy<Value = Step> {
         6 => (paths(), nodes(), base()).prop_map(|(path, (node, contents), base)| {
             Step { contents, ..Action::WriteFile { path, node, base }.into() }
         }),
-        2 => paths().prop_map(|path| Action::DeletePath { path }.into()),
-        3 => (paths(), paths()).prop_map(|(from, to)| Action::MovePath { from, to }.into()),
+        2 => vec(paths(), 1..3).prop_map(|paths| Action::DeletePaths { paths }.into()),
+        3 => vec((paths(), paths()), 1..3).prop_map(|moves| Action::MovePaths { moves }.into()),
     ]
 }
 

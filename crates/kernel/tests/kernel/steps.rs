@@ -179,11 +179,11 @@ pub(crate) fn link(at: &str, target: &str) -> Step {
 }
 
 pub(crate) fn delete(at: &str) -> Step {
-    Action::DeletePath { path: path(at) }.into()
+    Action::DeletePaths { paths: vec![path(at)] }.into()
 }
 
 pub(crate) fn rename(from: &str, to: &str) -> Step {
-    Action::MovePath { from: path(from), to: path(to) }.into()
+    Action::MovePaths { moves: vec![(path(from), path(to))] }.into()
 }
 
 /// One edit on disk: at a path, what was known there and what is there now.

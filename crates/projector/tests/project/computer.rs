@@ -248,11 +248,11 @@ impl Computer {
     }
 
     pub(crate) fn delete(&self, path: &str) -> OpId {
-        self.act(Action::DeletePath { path: at(path) })
+        self.act(Action::DeletePaths { paths: vec![at(path)] })
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> OpId {
-        self.act(Action::MovePath { from: at(from), to: at(to) })
+        self.act(Action::MovePaths { moves: vec![(at(from), at(to))] })
     }
 
     pub(crate) fn undo(&self, target: OpId) -> OpId {

@@ -204,9 +204,9 @@ fn one(computer: &mut Computer, step: &Step) {
         }
         Step::Link { path } => put(computer, *path, FileNode::Symlink { target: "f.rs".into() }),
         Step::Folder { path } => put(computer, *path, FileNode::Folder),
-        Step::Delete { path } => act(computer, Action::DeletePath { path: at(PATHS[*path]) }),
+        Step::Delete { path } => act(computer, Action::DeletePaths { paths: vec![at(PATHS[*path])] }),
         Step::Move { from, to } => {
-            act(computer, Action::MovePath { from: at(PATHS[*from]), to: at(PATHS[*to]) });
+            act(computer, Action::MovePaths { moves: vec![(at(PATHS[*from]), at(PATHS[*to]))] });
         }
         Step::Edit { path, text: number } => edit(computer, PATHS[*path], &text(*number)),
         Step::Remove { path } => remove(computer, PATHS[*path]),

@@ -275,7 +275,7 @@ fn play(computer: &mut Computer, person: &Person, next: &Move) {
             let _ = computer.submit(event_log::writer::ChangeRequest::Do(action), &[text.as_bytes()]);
         }
         Move::Delete { path } => {
-            let action = kernel::Action::DeletePath { path: at(PATHS[*path]) };
+            let action = kernel::Action::DeletePaths { paths: vec![at(PATHS[*path])] };
             let _ = computer.submit(event_log::writer::ChangeRequest::Do(action), &[]);
         }
         Move::Undo => {

@@ -8,7 +8,9 @@ use projector::Position;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::{FileChange, FileNode};
-use shared_types::wire::{ChangeResult, Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, Version};
+use shared_types::wire::{
+    ChangeResult, ChangeSeveral, Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, Version,
+};
 use shared_types::{FilePath, Payload, Seq, Timestamp};
 
 use super::CurrentComputer;
@@ -77,23 +79,36 @@ pub(super) async fn make_folder(
 
 pub(super) async fn rename(
     change: ChangeContext,
-    Body(MoveBody { from, to }): Body<MoveBody>,
+    Body(paths): Body<MoveBody>,
 ) -> Result<Json<ChangeResult>, RouteError> {
-    Ok(Json(change.apply(Request::Move { from, to }).await?))
+    Ok(Json(change.apply(Request::Move { moves: vec![paths] }).await?))
 }
 
 pub(super) async fn copy(
     change: ChangeContext,
-    Body(MoveBody { from, to }): Body<MoveBody>,
+    Body(paths): Body<MoveBody>,
 ) -> Result<Json<ChangeResult>, RouteError> {
-    Ok(Json(change.apply(Request::Copy { from, to }).await?))
+    Ok(Json(change.apply(Request::Copy { copies: vec![paths] }).await?))
 }
 
 pub(super) async fn delete(
     change: ChangeContext,
     Body(at): Body<PathBody>,
 ) -> Result<Json<ChangeResult>, RouteError> {
-    Ok(Json(change.apply(Request::Remove { path: at.path }).await?))
+    Ok(Json(change.apply(Request::Remove { paths: vec![at.path] }).await?))
+}
+
+/// Deletes, moves or copies several files and folders as one operation.
+pub(super) async fn change_several(
+    change: ChangeContext,
+    Body(several): Body<ChangeSeveral>,
+) -> Result<Json<ChangeResult>, RouteError> {
+    let request = match several {
+        ChangeSeveral::Delete(paths) => Request::Remove { paths },
+        ChangeSeveral::Move(moves) => Request::Move { moves },
+        ChangeSeveral::Copy(copies) => Request::Copy { copies },
+    };
+    Ok(Json(change.apply(request).await?))
 }
 
 /// The query of a search.

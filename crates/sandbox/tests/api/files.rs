@@ -1,7 +1,7 @@
 //! Files over HTTP: written, read, moved, copied, deleted, found.
 
 use axum::http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::test_machine::{RequestBody, TestMachine, nothing};
 
@@ -176,4 +176,44 @@ async fn everything_leaves_as_a_zip_and_its_files_arrive_elsewhere() {
     let refused = other.send(&other.owners(), Method::POST, "/api/v1/import", sent).await;
     assert_eq!(refused.code(), "refused");
     assert_eq!(other.head().await, head);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_files_are_changed_together_or_not_at_all_and_undone_together() {
+    let machine = TestMachine::new().await;
+    for name in ["a.txt", "b.txt", "folder/c.txt"] {
+        machine.write(name, name).await;
+    }
+    let several = |body: Value| machine.post("/api/v1/files/several", body);
+    let paths = |listing: &Value| -> Vec<String> {
+        let entries = listing["entries"].as_array().unwrap().iter();
+        entries.map(|entry| entry["path"].as_str().unwrap().to_owned()).collect()
+    };
+    let op_of = |done: &Value| done["op"].as_str().unwrap().to_owned();
+    let listed = async || paths(&machine.get("/api/v1/files").await.json);
+    let before = listed().await;
+    let head = machine.head().await;
+    for (body, code) in [
+        (json!({ "delete": ["a.txt", "missing.txt"] }), "not_found"),
+        (json!({ "move": [{ "from": "a.txt", "to": "z" }, { "from": "b.txt", "to": "z" }] }), "refused"),
+        (json!({ "move": [{ "from": "a.txt", "to": "z" }, { "from": "a.txt", "to": "y" }] }), "not_found"),
+        (json!({ "copy": [{ "from": "a.txt", "to": "z" }, { "from": "b.txt", "to": "z" }] }), "refused"),
+        (json!({ "copy": [{ "from": "a.txt", "to": "b.txt" }] }), "refused"),
+        (json!({ "rename": [] }), "invalid"),
+    ] {
+        let refused = several(body.clone()).await;
+        assert_eq!((refused.code(), machine.head().await), (code, head), "{body}");
+    }
+    let deleted = several(json!({ "delete": ["a.txt", "b.txt", "folder", "folder/c.txt"] })).await;
+    assert_eq!((deleted.status, &deleted.json["total"]), (StatusCode::OK, &json!(3)));
+    let undo = machine.post(&format!("/api/v1/operations/{}/undo", op_of(&deleted.json)), nothing()).await;
+    assert_eq!((undo.status, listed().await), (StatusCode::OK, before.clone()));
+    // What lies in a folder that is moved moves with it.
+    let moves =
+        ["a.txt", "folder", "folder/c.txt"].map(|from| json!({ "from": from, "to": format!("new/{from}") }));
+    let moved = several(json!({ "move": moves })).await;
+    assert_eq!(moved.status, StatusCode::OK, "{}", moved.json);
+    assert_eq!(machine.get("/api/v1/content?path=new/folder/c.txt").await.bytes, b"folder/c.txt");
+    let undo = machine.post(&format!("/api/v1/operations/{}/undo", op_of(&moved.json)), nothing()).await;
+    assert_eq!((undo.status, listed().await), (StatusCode::OK, before));
 }

@@ -68,6 +68,22 @@ pub struct MoveBody {
     pub to: FilePath,
 }
 
+impl MoveBody {
+    pub fn into_pair(self) -> (FilePath, FilePath) {
+        (self.from, self.to)
+    }
+}
+
+/// A change of several files and folders as one operation: all of it or nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeSeveral {
+    Delete(Vec<FilePath>),
+    Move(Vec<MoveBody>),
+    Copy(Vec<MoveBody>),
+}
+
 /// A body of the routes that take one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

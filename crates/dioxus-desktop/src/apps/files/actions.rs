@@ -3,9 +3,10 @@
 use dioxus::prelude::*;
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::{ChangeResult, Entry, MoveBody, PathBody};
+use shared_types::wire::{ChangeResult, ChangeSeveral, Entry, MoveBody, PathBody};
 
-use super::{FilesView, open_entry};
+use super::selection::Selection;
+use super::{FilesView, Naming, open_entry};
 use crate::api::{self, ApiResult};
 use crate::app_list;
 use crate::dom;
@@ -14,33 +15,65 @@ use crate::state::{AppState, Clipboard, ToastAction, app_state};
 use crate::words;
 
 /// A name that is not taken yet: `name`, `name 2`, …
-fn free_name(view: FilesView, stem: &str, extension: &str) -> String {
-    let taken: Vec<String> = view.entries().iter().map(|e| e.path.name().to_owned()).collect();
+pub(crate) fn free_name(entries: &[Entry], stem: &str, extension: &str) -> String {
     let mut name = format!("{stem}{extension}");
     let mut n = 2;
-    while taken.contains(&name) {
+    while entries.iter().any(|entry| entry.path.name() == name) {
         name = format!("{stem} {n}{extension}");
         n += 1;
     }
     name
 }
 
-/// Makes a file or folder with a free name and lets the person name it.
-pub(crate) fn begin_new(view: FilesView, folder: bool) {
-    let name = if folder {
-        free_name(view, words::files::NEW_FOLDER, "")
-    } else {
-        free_name(view, "untitled", ".txt")
-    };
-    let Ok(path) = view.join(&name) else { return };
-    let app_state = app_state();
-    api::run(async move {
-        let answer = if folder { make_folder(&path).await } else { make_file(&path).await };
-        if app_state.report_operation(&words::files::made(path.name()), &answer) {
-            api::update_if_open(view.chosen, |chosen| *chosen = Some(path.clone()));
-            api::update_if_open(view.renaming, |renaming| *renaming = Some(path));
+/// Lets the person name a new file or folder, which is made then.
+pub(crate) fn begin_new(mut view: FilesView, folder: bool) {
+    view.naming.set(Some(if folder { Naming::NewFolder } else { Naming::NewFile }));
+}
+
+/// Makes or renames what is named, or returns why it cannot be.
+pub(crate) async fn give_name(
+    app_state: AppState,
+    view: FilesView,
+    naming: &Naming,
+    name: &str,
+) -> Result<(), String> {
+    let to = match naming {
+        Naming::Rename(path) => {
+            path.parent().map_or_else(|| FilePath::parse(name), |folder| folder.join(name))
         }
-    });
+        Naming::NewFile | Naming::NewFolder => view.join(name),
+    };
+    let to = to.map_err(|error| error.to_string())?;
+    let (text, answer) = match naming {
+        Naming::Rename(path) if path.name() == name => {
+            finish_naming(view, None);
+            return Ok(());
+        }
+        Naming::Rename(path) => {
+            let text = words::files::renamed(path.name(), name);
+            let body = MoveBody { from: path.clone(), to: to.clone() };
+            (text, api::post("/files/move", &body).await)
+        }
+        Naming::NewFile => (words::files::made(name), make_file(&to).await),
+        Naming::NewFolder => (words::files::made(name), make_folder(&to).await),
+    };
+    if let Err(failure) = &answer {
+        return Err(failure.text());
+    }
+    app_state.report_operation(&text, &answer);
+    finish_naming(view, Some(to));
+    Ok(())
+}
+
+fn finish_naming(view: FilesView, named: Option<FilePath>) {
+    // Typing goes on in the list, unless the person is elsewhere by now.
+    if dom::active().is_none_or(|element| element.id() == format!("rename-{}", view.window)) {
+        dom::focus_soon(format!("list-{}", view.window));
+    }
+    api::update_if_open(view.naming, |naming| *naming = None);
+    if let Some(named) = named {
+        api::update_if_open(view.selection, |selection| *selection = Selection::of(named));
+    }
 }
 
 async fn make_file(path: &FilePath) -> ApiResult<ChangeResult> {
@@ -70,67 +103,61 @@ pub(crate) fn new_folder(app_state: AppState, path: FilePath) {
     });
 }
 
-pub(crate) fn delete(mut view: FilesView, path: FilePath) {
+/// Deletes what is selected, as one operation.
+pub(crate) fn delete(mut view: FilesView) {
     let app_state = app_state();
-    view.chosen.set(None);
+    let paths: Vec<FilePath> = view.selected().into_iter().map(|entry| entry.path).collect();
+    if paths.is_empty() {
+        return;
+    }
+    view.selection.set(Selection::default());
     api::run(async move {
-        let answer = api::post("/files/delete", &PathBody { path: path.clone() }).await;
-        app_state.report_operation(&words::files::deleted(path.name()), &answer);
+        let text = words::files::deleted(&words::files::name_or_count(&paths));
+        let answer = api::post("/files/several", &ChangeSeveral::Delete(paths)).await;
+        app_state.report_operation(&text, &answer);
     });
 }
 
-pub(crate) fn rename(mut view: FilesView, path: FilePath, name: &str) {
-    view.renaming.set(None);
-    dom::focus_soon(format!("list-{}", view.window));
-    let name = name.trim();
-    if name.is_empty() || name == path.name() {
-        return;
-    }
-    let to = match path.parent() {
-        Some(parent) => parent.join(name),
-        None => FilePath::parse(name),
-    };
-    match to {
-        Ok(to) => send_move(view, path, to),
-        Err(error) => app_state().toast(error.to_string(), true, ToastAction::Nothing),
-    }
-}
-
-/// Puts a path into a folder; no folder is the workspace itself.
-pub(crate) fn move_into(view: FilesView, path: FilePath, folder: Option<FilePath>) {
-    if path.parent() == folder || folder.as_ref().is_some_and(|f| f.is_within(&path)) {
-        return;
-    }
-    let to = match folder {
-        Some(folder) => folder.join(path.name()),
-        None => FilePath::parse(path.name()),
-    };
-    match to {
-        Ok(to) => send_move(view, path, to),
-        Err(error) => app_state().toast(error.to_string(), true, ToastAction::Nothing),
-    }
-}
-
-fn send_move(view: FilesView, from: FilePath, to: FilePath) {
+/// Puts paths into a folder, as one operation; no folder is the workspace itself.
+pub(crate) fn move_into(view: FilesView, paths: Vec<FilePath>, folder: Option<FilePath>) {
     let app_state = app_state();
+    let mut moves = Vec::new();
+    for path in paths {
+        if path.parent() == folder || folder.as_ref().is_some_and(|folder| folder.is_within(&path)) {
+            continue;
+        }
+        let to =
+            folder.as_ref().map_or_else(|| FilePath::parse(path.name()), |folder| folder.join(path.name()));
+        match to {
+            Ok(to) => moves.push(MoveBody { from: path, to }),
+            Err(error) => return app_state.toast(error.to_string(), true, ToastAction::Nothing),
+        }
+    }
+    if moves.is_empty() {
+        return;
+    }
     api::run(async move {
-        let text = if from.parent() == to.parent() {
-            words::files::renamed(from.name(), to.name())
-        } else {
-            words::files::moved(from.name(), to.parent().as_ref().map(FilePath::as_str))
-        };
-        let answer = api::post("/files/move", &MoveBody { from, to: to.clone() }).await;
+        let from: Vec<FilePath> = moves.iter().map(|moved| moved.from.clone()).collect();
+        let place = folder.as_ref().map(FilePath::as_str);
+        let text = words::files::moved(&words::files::name_or_count(&from), place);
+        let answer = api::post("/files/several", &ChangeSeveral::Move(moves)).await;
         if app_state.report_operation(&text, &answer) {
-            api::update_if_open(view.chosen, |chosen| *chosen = chosen.take().map(|_| to));
+            api::update_if_open(view.selection, |selection| *selection = Selection::default());
         }
     });
 }
 
-pub(crate) fn take(path: FilePath, cut: bool) {
+/// Copies or cuts what is selected.
+pub(crate) fn take(view: FilesView, cut: bool) {
     let mut app_state = app_state();
-    let text = if cut { words::files::cut(path.name()) } else { words::files::copied(path.name()) };
+    let paths: Vec<FilePath> = view.selected().into_iter().map(|entry| entry.path).collect();
+    if paths.is_empty() {
+        return;
+    }
+    let names = words::files::name_or_count(&paths);
+    let text = if cut { words::files::cut(&names) } else { words::files::copied(&names) };
     app_state.toast(text, false, ToastAction::Nothing);
-    app_state.clipboard.set(Some(Clipboard { path, cut }));
+    app_state.clipboard.set(Some(Clipboard { paths, cut }));
 }
 
 pub(crate) fn paste(view: FilesView) {
@@ -138,17 +165,22 @@ pub(crate) fn paste(view: FilesView) {
     let Some(clip) = app_state.clipboard.peek().clone() else { return };
     if clip.cut {
         app_state.clipboard.set(None);
-        return move_into(view, clip.path, view.folder.peek().clone());
+        return move_into(view, clip.paths, view.folder.peek().clone());
     }
-    let name = clip.path.name().to_owned();
-    let (stem, extension) = match name.rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() => (stem.to_owned(), format!(".{extension}")),
-        Some(_) | None => (name.clone(), String::new()),
-    };
-    let Ok(to) = view.join(&free_name(view, &stem, &extension)) else { return };
+    let mut copies = Vec::new();
+    for path in clip.paths {
+        let (stem, extension) = match path.name().rsplit_once('.') {
+            Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+            Some(_) | None => (path.name(), String::new()),
+        };
+        let Ok(to) = view.join(&free_name(&view.entries.peek(), stem, &extension)) else { return };
+        copies.push(MoveBody { from: path, to });
+    }
     api::run(async move {
-        let answer = api::post("/files/copy", &MoveBody { from: clip.path, to: to.clone() }).await;
-        app_state.report_operation(&words::files::copied_to(to.name()), &answer);
+        let made: Vec<FilePath> = copies.iter().map(|copy| copy.to.clone()).collect();
+        let text = words::files::copied_to(&words::files::name_or_count(&made));
+        let answer = api::post("/files/several", &ChangeSeveral::Copy(copies)).await;
+        app_state.report_operation(&text, &answer);
     });
 }
 
@@ -159,38 +191,37 @@ pub(crate) fn download(path: &FilePath) {
     );
 }
 
-pub(crate) fn entry_menu(mut view: FilesView, entry: &Entry) -> Vec<Item> {
-    let path = entry.path.clone();
-    let with = move |run: fn(FilesView, FilePath)| {
-        let path = path.clone();
-        move || run(view, path.clone())
-    };
+/// The menu of an entry, or of all selected ones if it is among them.
+pub(crate) fn entry_menu(view: FilesView, entry: &Entry) -> Vec<Item> {
+    if !view.selection.peek().contains(&entry.path) {
+        view.select(entry.path.clone());
+    }
+    let is_single = view.selection.peek().single().is_some();
     let is_file = matches!(entry.node, FileNode::File { .. });
-    let opened = entry.clone();
+    let (opened, downloaded, named, path) =
+        (entry.clone(), entry.path.clone(), entry.path.clone(), entry.path.clone());
     let mut items =
         vec![Item::new("folder-open", words::OPEN, move || open_entry(view, &opened)).key("Enter")];
-    if is_file {
-        items.push(Item::new("download", words::files::DOWNLOAD, with(|_, path| download(&path))));
-        items.push(Item::new(
-            "history",
-            words::files::VERSIONS,
-            with(|mut view, path| {
-                view.chosen.set(Some(path));
-                view.versions.set(true);
-            }),
-        ));
+    if is_file && is_single {
+        items.push(Item::new("download", words::files::DOWNLOAD, move || download(&downloaded)));
+        items.push(Item::new("history", words::files::VERSIONS, move || {
+            let mut versions = view.versions;
+            versions.set(true);
+        }));
     }
     items.push(Item::Line);
-    items.push(Item::new("copy", words::COPY, with(|_, path| take(path, false))).key("Ctrl C"));
-    items.push(Item::new("scissors", words::files::CUT, with(|_, path| take(path, true))).key("Ctrl X"));
-    items.push(
-        Item::new("pencil", words::files::RENAME, with(|mut view, path| view.renaming.set(Some(path))))
-            .key("F2"),
-    );
-    items.push(Item::new("link", words::files::COPY_PATH, with(|_, path| dom::copy(path.as_str()))));
+    items.push(Item::new("copy", words::COPY, move || take(view, false)).key("Ctrl C"));
+    items.push(Item::new("scissors", words::files::CUT, move || take(view, true)).key("Ctrl X"));
+    if is_single {
+        let rename = move || {
+            let mut naming = view.naming;
+            naming.set(Some(Naming::Rename(named.clone())));
+        };
+        items.push(Item::new("pencil", words::files::RENAME, rename).key("F2"));
+        items.push(Item::new("link", words::files::COPY_PATH, move || dom::copy(path.as_str())));
+    }
     items.push(Item::Line);
-    items.push(Item::new("trash-2", words::files::DELETE, with(delete)).key("Del").bad());
-    view.chosen.set(Some(entry.path.clone()));
+    items.push(Item::new("trash-2", words::files::DELETE, move || delete(view)).key("Del").bad());
     items
 }
 

@@ -1,72 +1,107 @@
 //! The rows of a folder. Only visible ones are rendered.
 
+use std::rc::Rc;
+
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
-use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Entry;
-use wasm_bindgen::JsCast;
 
+use super::naming::{NameField, Naming};
+use super::selection::{Selection, SortKey};
 use super::{FilesView, actions, icon_for, open_entry};
 use crate::icons::Icon;
 use crate::menu::Menu;
 use crate::state::app_state;
-use crate::widgets::Empty;
+use crate::widgets::{Empty, choose_text};
 use crate::words;
-use crate::{api, clock, dom, upload};
+use crate::{clock, dom, upload};
 
 const ROW_HEIGHT: usize = 32;
 const OVERSCAN_ROWS: usize = 12;
 
+/// Letters that follow each other within this time, in milliseconds, are the beginning of one name.
+const TYPING_PAUSE: f64 = 800.0;
+
 #[component]
 pub(crate) fn List(view: FilesView) -> Element {
     let mut app_state = app_state();
-    let entries = view.entries();
+    let entries = view.entries.read().clone();
     let mut top = use_signal(|| 0usize);
     let mut tall = use_signal(|| 900usize);
-    let mut chosen = view.chosen;
-    let mut renaming = view.renaming;
+    let mut typed = use_signal(|| (String::new(), 0.0));
+    let mut selection = view.selection;
+    let mut naming = view.naming;
     let total = entries.len();
     let first = (top() / ROW_HEIGHT).saturating_sub(OVERSCAN_ROWS).min(total);
     let last = ((top() + tall()) / ROW_HEIGHT + OVERSCAN_ROWS).min(total);
-    let keys = entries.clone();
+    let keys = Rc::clone(&entries);
     let keydown = move |event: KeyboardEvent| {
-        if renaming.peek().is_some() {
+        if naming.peek().is_some() {
             return;
         }
-        let at = chosen.peek().as_ref().and_then(|c| keys.iter().position(|e| e.path == *c));
+        let cursor = selection.peek().cursor().cloned();
+        let at = cursor.and_then(|cursor| keys.iter().position(|entry| entry.path == cursor));
         let key = dom::key(&event);
-        let ctrl = event.modifiers().ctrl() || event.modifiers().meta();
-        let current = at.and_then(|i| keys.get(i)).cloned();
-        match (key.as_str(), ctrl, current) {
-            ("ArrowDown", false, _) => choose(view, &keys, at.map_or(0, |i| i + 1)),
-            ("ArrowUp", false, _) => choose(view, &keys, at.map_or(0, |i| i.saturating_sub(1))),
-            ("Home", false, _) => choose(view, &keys, 0),
-            ("End", false, _) => choose(view, &keys, usize::MAX),
-            ("Enter", false, Some(entry)) => open_entry(view, &entry),
-            ("F2", false, Some(entry)) => renaming.set(Some(entry.path)),
-            ("Delete", false, Some(entry)) => actions::delete(view, entry.path),
-            ("Backspace", false, _) => view.up(),
-            ("Escape", false, Some(_)) => chosen.set(None),
-            ("c", true, Some(entry)) => actions::take(entry.path, false),
-            ("x", true, Some(entry)) => actions::take(entry.path, true),
-            ("v", true, _) => actions::paste(view),
+        let modifiers = event.modifiers();
+        let (ctrl, alt) = (modifiers.ctrl() || modifiers.meta(), modifiers.alt());
+        let single = selection.peek().single().cloned();
+        let page = (*tall.peek() / ROW_HEIGHT).max(1);
+        let walk = |index: usize| step_to(view, &keys, index, modifiers.shift());
+        match (key.as_str(), ctrl, alt) {
+            ("ArrowDown", false, false) => walk(at.map_or(0, |i| i + 1)),
+            ("ArrowUp", false, false) => walk(at.map_or(0, |i| i.saturating_sub(1))),
+            ("PageDown", false, false) => walk(at.map_or(0, |i| i + page)),
+            ("PageUp", false, false) => walk(at.map_or(0, |i| i.saturating_sub(page))),
+            ("Home", false, false) => walk(0),
+            ("End", false, false) => walk(usize::MAX),
+            ("ArrowLeft", false, true) => view.go_back(false),
+            ("ArrowRight", false, true) => view.go_back(true),
+            ("ArrowUp", false, true) | ("Backspace", false, false) => view.up(),
+            ("Enter", false, false) => view.selected().iter().for_each(|entry| open_entry(view, entry)),
+            ("F2", false, false) => naming.set(single.map(Naming::Rename)),
+            ("Delete", false, false) => actions::delete(view),
+            ("Escape", false, false) => selection.set(Selection::default()),
+            ("a", true, false) => selection.set(Selection::all(&keys)),
+            ("c", true, false) => actions::take(view, false),
+            ("x", true, false) => actions::take(view, true),
+            ("v", true, false) => actions::paste(view),
+            (letter, false, false) if letter.chars().count() == 1 => {
+                let now = event.data().as_web_event().time_stamp();
+                let (before, then) = typed.peek().clone();
+                let text = if now - then < TYPING_PAUSE { before } else { String::new() };
+                let text = text + letter;
+                typed.set((text.clone(), now));
+                // Space and other signs scroll or press as everywhere else, unless they go on with a name.
+                if text.trim().is_empty() {
+                    return;
+                }
+                find_name(view, &keys, &text.to_lowercase());
+            }
             _ => return,
         }
         event.prevent_default();
         event.stop_propagation();
     };
+    let count = view.selection.read().paths().len() as u64;
+    let status = if count > 1 {
+        words::files::selected_of(count, total as u64)
+    } else {
+        words::files::items(total as u64)
+    };
+    let is_new = matches!(&*naming.read(), Some(Naming::NewFile | Naming::NewFolder));
     rsx! {
-        div { class: "row head", "aria-hidden": "true",
-            span { class: "name", {words::files::NAME} }
-            span { class: "size", {words::files::SIZE} }
-            span { class: "when", {words::files::CHANGED} }
+        div { class: "row head",
+            {heading(view, "name", SortKey::Name, words::files::NAME)}
+            {heading(view, "size", SortKey::Size, words::files::SIZE)}
+            {heading(view, "when", SortKey::Changed, words::files::CHANGED)}
         }
         div {
             class: "rows scroll",
             id: "list-{view.window}",
             role: "listbox",
             "aria-label": words::files::FILES,
+            "aria-multiselectable": "true",
             tabindex: "0",
             onkeydown: keydown,
             onscroll: move |event| {
@@ -76,39 +111,93 @@ pub(crate) fn List(view: FilesView) -> Element {
                     tall.set(event.data().client_height().max(0) as usize);
                 }
             },
-            onclick: move |_| chosen.set(None),
+            onclick: move |_| selection.set(Selection::default()),
             oncontextmenu: move |event| {
                 event.prevent_default();
                 event.stop_propagation();
                 let at = event.client_coordinates();
                 app_state.menu.set(Some(Menu::at(at.x, at.y, actions::folder_menu(view))));
             },
-            if total == 0 {
+            if let Some(new) = naming.read().as_ref().filter(|_| is_new) {
+                div { class: "row", span { class: "name", Icon { name: choose_text(*new == Naming::NewFolder, "folder", "file") } NameField { view, naming: new.clone() } } }
+            }
+            if total == 0 && !is_new {
                 Empty { icon: "folder-open", title: words::files::FOLDER_EMPTY,
                     p { {words::files::FOLDER_EMPTY_MORE} }
                     button { class: "btn", onclick: move |_| actions::begin_new(view, false), Icon { name: "file-plus" } {words::files::NEW_FILE} }
                 }
             }
             div { height: "{first * ROW_HEIGHT}px" }
-            for entry in entries.into_iter().take(last).skip(first) {
-                Row { key: "{entry.path}", view, entry: entry.clone(), on: chosen.read().as_ref() == Some(&entry.path), renaming: renaming.read().as_ref() == Some(&entry.path) }
+            for entry in entries[first..last].iter().cloned() {
+                Row {
+                    key: "{entry.path}",
+                    view,
+                    on: selection.read().contains(&entry.path),
+                    naming: naming.read().clone().filter(|naming| matches!(naming, Naming::Rename(path) if *path == entry.path)),
+                    entry,
+                }
             }
             div { height: "{(total - last) * ROW_HEIGHT}px" }
         }
         footer { class: "status",
-            {words::files::items(total as u64)}
+            "{status}"
         }
     }
 }
 
-fn choose(mut view: FilesView, entries: &[Entry], index: usize) {
+/// The heading of a column, which sorts by it.
+fn heading(view: FilesView, class: &'static str, key: SortKey, title: &'static str) -> Element {
+    let mut order = view.order;
+    let now = *order.read();
+    let sorted = match (now.key == key, now.descending) {
+        (false, _) => "none",
+        (true, false) => "ascending",
+        (true, true) => "descending",
+    };
+    rsx! {
+        button {
+            class: "{class} {sorted}",
+            title: words::files::sort_by(title),
+            "aria-label": words::files::sort_by(title),
+            "data-sorted": sorted,
+            onclick: move |_| order.set(now.pressed(key)),
+            "{title}"
+        }
+    }
+}
+
+/// Moves the cursor, and with Shift the end of the range.
+fn step_to(mut view: FilesView, entries: &[Entry], index: usize, extend: bool) {
     let Some(entry) = entries.get(index.min(entries.len().saturating_sub(1))) else { return };
-    view.chosen.set(Some(entry.path.clone()));
-    dom::reveal(&format!("row-{}-{}", view.window, entry.path));
+    if extend {
+        view.selection.write().extend_to(&entry.path, entries);
+    } else {
+        view.select(entry.path.clone());
+    }
+    reveal(view, index.min(entries.len() - 1));
+}
+
+/// Scrolls a row into view. One that is far away is not rendered yet, so the place is computed.
+fn reveal(view: FilesView, index: usize) {
+    let Some(list) = dom::by_id(&format!("list-{}", view.window)) else { return };
+    let (top, bottom) = ((index * ROW_HEIGHT) as i32, ((index + 1) * ROW_HEIGHT) as i32);
+    if top < list.scroll_top() {
+        list.set_scroll_top(top);
+    } else if bottom > list.scroll_top() + list.client_height() {
+        list.set_scroll_top(bottom - list.client_height());
+    }
+}
+
+/// Selects the first name that begins with a text.
+fn find_name(view: FilesView, entries: &[Entry], text: &str) {
+    let begins = |entry: &Entry| entry.path.name().to_lowercase().starts_with(text);
+    if let Some(index) = entries.iter().position(begins) {
+        step_to(view, entries, index, false);
+    }
 }
 
 #[component]
-fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
+fn Row(view: FilesView, entry: Entry, on: bool, naming: Option<Naming>) -> Element {
     let mut app_state = app_state();
     let mut target = use_signal(|| false);
     let folder = matches!(entry.node, FileNode::Folder);
@@ -117,7 +206,8 @@ fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
         FileNode::File { size, .. } => (icon_for(entry.path.name()), clock::size(*size)),
         FileNode::Symlink { target } => ("corner-down-right", format!("→ {target}")),
     };
-    let cut = app_state.clipboard.read().as_ref().is_some_and(|c| c.cut && c.path == entry.path);
+    let cut =
+        app_state.clipboard.read().as_ref().is_some_and(|clip| clip.cut && clip.paths.contains(&entry.path));
     let class = format!(
         "row {} {} {} {}",
         if on { "on" } else { "" },
@@ -127,7 +217,7 @@ fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
     );
     let (path, open, menu, dragged, dropped) =
         (entry.path.clone(), entry.clone(), entry.clone(), entry.path.clone(), entry.path.clone());
-    let mut chosen = view.chosen;
+    let mut selection = view.selection;
     rsx! {
         div {
             class,
@@ -138,7 +228,14 @@ fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
             draggable: "true",
             onclick: move |event| {
                 event.stop_propagation();
-                chosen.set(Some(path.clone()));
+                let modifiers = event.modifiers();
+                if modifiers.shift() {
+                    selection.write().extend_to(&path, &view.entries.peek());
+                } else if modifiers.ctrl() || modifiers.meta() {
+                    selection.write().toggle(&path);
+                } else {
+                    view.select(path.clone());
+                }
             },
             ondoubleclick: move |_| open_entry(view, &open),
             oncontextmenu: move |event| {
@@ -148,7 +245,13 @@ fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
                 app_state.menu.set(Some(Menu::at(at.x, at.y, actions::entry_menu(view, &menu))));
             },
             ondragstart: move |event| {
-                upload::drag_out(&event.data().as_web_event(), &dragged, folder);
+                // What is dragged is selected, alone or with the others.
+                if !selection.peek().contains(&dragged) {
+                    view.select(dragged.clone());
+                }
+                let paths = selection.peek().paths().to_vec();
+                let file = (!folder && paths.len() == 1).then_some(&dragged);
+                upload::drag_out(&event.data().as_web_event(), &paths, file);
             },
             ondragover: move |event| {
                 if folder {
@@ -159,61 +262,18 @@ fn Row(view: FilesView, entry: Entry, on: bool, renaming: bool) -> Element {
             ondragleave: move |_| target.set(false),
             ondrop: move |event| {
                 target.set(false);
-                if folder && let Some(path) = upload::dragged_path(&event.data().as_web_event()) {
+                if folder && let Some(paths) = upload::dragged_paths(&event.data().as_web_event()) {
                     event.prevent_default();
                     event.stop_propagation();
-                    actions::move_into(view, path, Some(dropped.clone()));
+                    actions::move_into(view, paths, Some(dropped.clone()));
                 }
             },
             span { class: "name",
                 Icon { name: icon }
-                if renaming { Rename { view, path: entry.path.clone() } } else { span { "{entry.path.name()}" } }
+                if let Some(naming) = naming { NameField { view, naming } } else { span { "{entry.path.name()}" } }
             }
             span { class: "size", "{size}" }
             span { class: "when", title: "{clock::full(entry.ts)}", "{clock::when(entry.ts)}" }
-        }
-    }
-}
-
-#[component]
-fn Rename(view: FilesView, path: FilePath) -> Element {
-    let mut name = use_signal(|| path.name().to_owned());
-    let id = format!("rename-{}", view.window);
-    let mut renaming = view.renaming;
-    use_effect(move || {
-        let id = format!("rename-{}", view.window);
-        api::run(async move {
-            gloo_timers::future::TimeoutFuture::new(0).await;
-            dom::focus(&id);
-            if let Some(Ok(input)) = dom::by_id(&id).map(|e| e.dyn_into::<web_sys::HtmlInputElement>()) {
-                let stem = input.value().rfind('.').filter(|i| *i > 0).unwrap_or(input.value().len());
-                let _ = input.set_selection_range(0, stem as u32);
-            }
-        });
-    });
-    let (done, left) = (path.clone(), path.clone());
-    rsx! {
-        input {
-            id,
-            class: "field rename",
-            "aria-label": words::files::NEW_NAME,
-            value: "{name}",
-            oninput: move |event| name.set(event.value()),
-            onclick: move |event| event.stop_propagation(),
-            ondoubleclick: move |event| event.stop_propagation(),
-            onkeydown: move |event| {
-                event.stop_propagation();
-                match dom::key(&event).as_str() {
-                    "Enter" => actions::rename(view, done.clone(), &name.peek()),
-                    "Escape" => renaming.set(None),
-                    _ => {}
-                }
-            },
-            onblur: move |_| {
-                if renaming.peek().as_ref() == Some(&left) {
-                    actions::rename(view, left.clone(), &name.peek());
-                }
-            },
         }
     }
 }

@@ -48,7 +48,7 @@ fn blob_url(bytes: &[u8], mime: &str) -> Option<BlobUrl> {
 
 #[component]
 pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
-    let mut chosen = view.chosen;
+    let mut selection = view.selection;
     let mut show_versions = view.versions;
     let (opened, down) = (entry.clone(), entry.path.clone());
     let name = entry.path.name().to_owned();
@@ -63,7 +63,7 @@ pub(crate) fn Preview(view: FilesView, entry: Entry) -> Element {
             header {
                 Icon { name: choose_text(is_file, icon_for(&name), "folder") }
                 div { class: "two", b { "{name}" } small { "{about}" } }
-                IconButton { icon: "x", label: words::files::CLOSE_PREVIEW, onclick: move |_| chosen.set(None) }
+                IconButton { icon: "x", label: words::files::CLOSE_PREVIEW, onclick: move |_| selection.set(Default::default()) }
             }
             div { class: "acts",
                 button { class: "btn", onclick: move |_| open_entry(view, &opened), {words::OPEN} }

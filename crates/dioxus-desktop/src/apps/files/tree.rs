@@ -55,10 +55,10 @@ fn Branch(view: FilesView, path: Option<FilePath>, depth: u32, open_at_first: bo
             ondragleave: move |_| target.set(false),
             ondrop: move |event| {
                 target.set(false);
-                if let Some(path) = upload::dragged_path(&event.data().as_web_event()) {
+                if let Some(paths) = upload::dragged_paths(&event.data().as_web_event()) {
                     event.prevent_default();
                     event.stop_propagation();
-                    actions::move_into(view, path, dropped.clone());
+                    actions::move_into(view, paths, dropped.clone());
                 }
             },
             button { class: if is_open { "twist open" } else { "twist" }, "aria-label": if is_open { words::files::close_folder(&name) } else { words::files::open_folder(&name) }, onclick: move |_| open.toggle(), Icon { name: "chevron-right" } }
