@@ -14,6 +14,7 @@ mod import;
 mod resends;
 mod runs;
 mod target;
+mod uploads;
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -239,6 +240,10 @@ impl Computer {
                 let change = ChangeRequest::WriteFile { path, content, mode: *mode, base: *base };
                 let contents = staged.into_inline().into_iter().collect();
                 self.change_files(&caller, change, contents, progress)?
+            }
+            Request::WriteSeveral { files } => {
+                let (action, contents) = self.stage_several(files, body)?;
+                self.change_files(&caller, ChangeRequest::Do(action), contents, progress)?
             }
             Request::MakeFolder { path } => {
                 let action =

@@ -13,7 +13,7 @@ use isolation::Stream;
 use kernel::{Base, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use shared_types::wire::{CellCommand, CommandResult, DesktopAction, MoveBody, PartsReport};
+use shared_types::wire::{CellCommand, CommandResult, DesktopAction, MoveBody, PartsReport, UploadedFile};
 pub use shared_types::wire::{Change, ChangeResult};
 use shared_types::{Actor, ChainHash, CommandId, ContentHash, FilePath, OpId, RootHash, Seq, Subject};
 
@@ -102,6 +102,7 @@ impl Request {
             | Self::Accept { .. }
             | Self::Discard { .. }
             | Self::Write { .. }
+            | Self::WriteSeveral { .. }
             | Self::MakeFolder { .. }
             | Self::Remove { .. }
             | Self::Gesture(_)
@@ -128,6 +129,7 @@ impl Request {
             // It captures them itself, and reports how many.
             | Self::Status => CaptureNeed::None,
             Self::Write { .. }
+            | Self::WriteSeveral { .. }
             | Self::MakeFolder { .. }
             | Self::Remove { .. }
             | Self::Copy { .. }
@@ -168,6 +170,10 @@ pub enum Request {
         path: FilePath,
         mode: Option<u16>,
         base: Base,
+    },
+    /// Writes several files over what is there. Their bytes follow one after the other.
+    WriteSeveral {
+        files: Vec<UploadedFile>,
     },
     /// Makes a folder, which is kept while it is empty.
     MakeFolder {

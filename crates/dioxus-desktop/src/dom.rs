@@ -50,11 +50,13 @@ const FIRST_CONTROL: &str = ".cm-content, .xterm-helper-textarea, [role=listbox]
 /// Remembers the focused control of a window.
 pub(crate) fn remember_focus(window: &str) {
     let Some(control) = active().and_then(|element| element.dyn_into::<HtmlElement>().ok()) else { return };
+    // The frame itself is focused by a press on it, and is none of its controls.
+    if control.id() == window {
+        return;
+    }
     LAST_FOCUSED.with_borrow_mut(|controls| {
         controls.retain(|(of, control)| of != window && control.is_connected());
-        if control.id() != window {
-            controls.push((window.to_owned(), control));
-        }
+        controls.push((window.to_owned(), control));
     });
 }
 

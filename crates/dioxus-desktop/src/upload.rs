@@ -9,9 +9,9 @@ use dioxus::web::WebEventExt;
 use futures_util::future::{Either, select};
 use gloo_timers::future::TimeoutFuture;
 use shared_types::FilePath;
-use shared_types::wire::{ChangeResult, Listing};
+use shared_types::wire::{ChangeResult, Listing, UploadedFile};
 use wasm_bindgen::JsCast;
-use web_sys::{File, FileList, XmlHttpRequest};
+use web_sys::{Blob, File, FileList, XmlHttpRequest};
 
 use crate::api::{self, ApiFailure, ApiResult};
 use crate::dom;
@@ -22,6 +22,8 @@ use crate::words;
 
 /// Files of one name at the top of a workspace, at most.
 const MOST: u32 = 100;
+/// The server takes requests of up to 4 GiB; more files than that are sent one by one.
+const MAX_REQUEST: f64 = 4e9;
 const TYPE: &str = "application/x-choir-path";
 
 /// One upload under way.
@@ -47,9 +49,8 @@ pub(crate) fn has_files(event: &DragEvent) -> bool {
 /// Lets the person drag a file out of the browser.
 pub(crate) fn drag_out(event: &web_sys::DragEvent, paths: &[FilePath], file: Option<&FilePath>) {
     let Some(transfer) = event.data_transfer() else { return };
-    // A path holds no line break.
+    let _ = transfer.set_data(TYPE, &serde_json::to_string(paths).unwrap_or_default());
     let lines = paths.iter().map(FilePath::as_str).collect::<Vec<_>>().join("\n");
-    let _ = transfer.set_data(TYPE, &lines);
     let _ = transfer.set_data("text/plain", &lines);
     if let Some(path) = file
         && let Some(origin) = dom::window().and_then(|w| w.location().origin().ok())
@@ -62,9 +63,7 @@ pub(crate) fn drag_out(event: &web_sys::DragEvent, paths: &[FilePath], file: Opt
 
 /// The paths of the workspace that are dragged.
 pub(crate) fn dragged_paths(event: &web_sys::DragEvent) -> Option<Vec<FilePath>> {
-    let lines = event.data_transfer()?.get_data(TYPE).ok()?;
-    let paths: Vec<FilePath> = lines.lines().filter_map(|line| FilePath::parse(line).ok()).collect();
-    (!paths.is_empty()).then_some(paths)
+    serde_json::from_str(&event.data_transfer()?.get_data(TYPE).ok()?).ok()
 }
 
 /// The files of the person's machine that a drop brings.
@@ -76,14 +75,43 @@ fn files_of(list: &FileList) -> Vec<File> {
     (0..list.length()).filter_map(|index| list.get(index)).collect()
 }
 
-/// Uploads a file to a path and replaces an existing file.
-pub(crate) fn put(path: FilePath, file: &File) {
-    let name = path.name().to_owned();
-    send(path, "any", file, move |answer| {
+/// Uploads files to paths, as one operation, and replaces existing ones.
+pub(crate) fn put(files: &[(FilePath, File)]) {
+    let paths: Vec<FilePath> = files.iter().map(|(path, _)| path.clone()).collect();
+    let name = words::files::name_or_count(&paths);
+    let text = words::files::uploaded(&name);
+    let then = move |answer: Option<ApiResult<ChangeResult>>| {
         if let Some(answer) = answer {
-            app_state().report_operation(&words::files::uploaded(&name), &answer);
+            app_state().report_operation(&text, &answer);
         }
-    });
+    };
+    match files {
+        [] => {}
+        [(path, file)] => send(path, "any", file, then),
+        several if several.iter().map(|(_, file)| file.size()).sum::<f64>() < MAX_REQUEST => {
+            send_several(name, several, then);
+        }
+        too_large => too_large.iter().for_each(|one| put(std::slice::from_ref(one))),
+    }
+}
+
+/// Sends several files in one request: a line that lists them, then their bytes. The browser reads them from the disk as it
+/// sends them.
+fn send_several(
+    name: String,
+    files: &[(FilePath, File)],
+    then: impl FnOnce(Option<ApiResult<ChangeResult>>) + 'static,
+) {
+    let listed =
+        |(path, file): &(FilePath, File)| UploadedFile { path: path.clone(), size: file.size() as u64 };
+    let list: Vec<UploadedFile> = files.iter().map(listed).collect();
+    let Ok(line) = serde_json::to_string(&list) else { return then(Some(Err(ApiFailure::Unreachable))) };
+    let parts = js_sys::Array::of1(&format!("{line}\n").into());
+    files.iter().for_each(|(_, file)| _ = parts.push(file));
+    match Blob::new_with_blob_sequence(&parts) {
+        Ok(body) => send_body("POST", &api::url("/files/upload"), name, &body, then),
+        Err(_) => then(Some(Err(ApiFailure::Unreachable))),
+    }
 }
 
 /// Puts a file at the top of the workspace under a free name. `then` gets its path, or nothing if the upload failed.
@@ -121,7 +149,7 @@ fn put_under(app_state: AppState, number: u32, file: File, then: Box<dyn FnOnce(
             return then(None);
         }
     };
-    send(path.clone(), "absent", &file.clone(), move |answer| match answer {
+    send(&path.clone(), "absent", &file.clone(), move |answer| match answer {
         Some(Err(failure)) if failure.is_stale() && number < MOST => {
             put_under(app_state, number + 1, file, then);
         }
@@ -143,24 +171,34 @@ fn numbered(name: &str, number: u32) -> String {
     }
 }
 
-/// Sends a file and calls `then` with the answer, or with `None` if the upload was cancelled. `fetch` does not report
-/// upload progress, so this uses `XMLHttpRequest`.
+/// Sends a file and calls `then` with the answer, or with `None` if the upload was cancelled.
 fn send(
-    path: FilePath,
+    path: &FilePath,
     base: &str,
     file: &File,
+    then: impl FnOnce(Option<ApiResult<ChangeResult>>) + 'static,
+) {
+    let url = api::url(&api::query("/content", &[("path", path.as_str()), ("base", base)]));
+    send_body("PUT", &url, path.name().to_owned(), file, then);
+}
+
+/// `fetch` does not report upload progress, so this uses `XMLHttpRequest`.
+fn send_body(
+    method: &str,
+    url: &str,
+    name: String,
+    body: &Blob,
     then: impl FnOnce(Option<ApiResult<ChangeResult>>) + 'static,
 ) {
     let unsent = || Some(Err(ApiFailure::Unreachable));
     let Ok(request) = XmlHttpRequest::new() else { return then(unsent()) };
     let id = (js_sys::Math::random() * 9e15) as u64;
-    let url = api::url(&api::query("/content", &[("path", path.as_str()), ("base", base)]));
-    if request.open_with_async("PUT", &url, true).is_err() {
+    if request.open_with_async(method, url, true).is_err() {
         return then(unsent());
     }
     let _ = request.set_request_header("content-type", "application/octet-stream");
     let _ = request.set_request_header(api::COMMAND, &crate::ids::command().to_string());
-    UPLOADS.write().push(Upload { id, name: path.name().to_owned(), done: 0.0, total: file.size() });
+    UPLOADS.write().push(Upload { id, name, done: 0.0, total: body.size() });
     if let Ok(upload) = request.upload() {
         let progress = dom::callback::<web_sys::ProgressEvent>(move |event| {
             if let Some(upload) = UPLOADS.write().iter_mut().find(|u| u.id == id) {
@@ -183,7 +221,7 @@ fn send(
     let ended = dom::callback::<web_sys::Event>(move |_| at_end(finish(id)));
     request.set_onloadend(Some(ended.as_ref().unchecked_ref()));
     ended.forget();
-    match request.send_with_opt_blob(Some(file)) {
+    match request.send_with_opt_blob(Some(body)) {
         Ok(()) => RUNNING.with_borrow_mut(|running| running.push((id, request))),
         Err(_) => {
             remove_upload(id);

@@ -111,12 +111,16 @@ pub enum Action {
         node: FileNode,
         base: Base,
     },
+    /// Writes several files, over what is there: all or nothing.
+    WriteFiles {
+        files: Vec<(FilePath, FileNode)>,
+    },
     /// Deletes files, and folders with everything below them: all or nothing.
     DeletePaths {
         paths: Vec<FilePath>,
     },
     /// Moves files and folders, each from a path to one where nothing exists: all or nothing. What lies in a folder
-    /// that is moved moves with it.
+    /// that is moved moves with it, and may be named, too.
     MovePaths {
         moves: Vec<(FilePath, FilePath)>,
     },

@@ -49,6 +49,7 @@ pub fn decide(view: &View, command: &Command) -> Result<Decision, Rejection> {
             draft.event(UserCreate { name: name.clone() });
         }
         Action::WriteFile { path, node, base } => paths::write(view, &mut draft, path, node, *base)?,
+        Action::WriteFiles { files } => paths::write_several(view, &mut draft, files)?,
         Action::DeletePaths { paths } => paths::delete(view, &mut draft, paths)?,
         Action::MovePaths { moves } => paths::rename(view, &mut draft, moves)?,
         Action::CaptureEdits { edits } => {

@@ -56,6 +56,13 @@ pub fn routes() -> Vec<Route> {
             "Delete, move or copy several files and folders as one operation",
             files::change_several,
         ),
+        Route::post(
+            "/api/v1/files/upload",
+            SignedIn(Write),
+            "Write several files as one operation: a line of JSON with a list of path and size, then their bytes",
+            content::write_several,
+        )
+        .accepts_file(),
         Route::post("/api/v1/folders", SignedIn(Write), "Make a folder", files::make_folder),
         Route::get("/api/v1/search", SignedIn(Read), "Find files by name and text", files::search),
         Route::get("/api/v1/versions", SignedIn(Read), "Versions of a file", files::versions),

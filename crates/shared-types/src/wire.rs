@@ -28,7 +28,9 @@ pub use commands::{
     CellCommand, CommandLimits, CommandNetwork, CommandResult, OpenCommand, StartCommand, StartedCommand,
 };
 pub use desktop::{DesktopAction, DesktopState, Gesture, Storage};
-pub use files::{ChangeSeveral, Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, Version};
+pub use files::{
+    ChangeSeveral, Entry, FileMatch, Listing, MatchedIn, MoveBody, PathBody, UploadedFile, Version,
+};
 pub use health::Health;
 pub use keys::{KeyEntry, KeyScope, NewKey};
 pub use operations::{

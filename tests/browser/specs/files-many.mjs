@@ -122,4 +122,18 @@ story("many files at once", {}, async (here, step) => {
     await row("todo.md").waitFor();
     assert.equal(await get(page, "a/b"), 404);
   });
+
+  await step("twelve files are one upload, one operation and one toast", async () => {
+    const before = await operations();
+    const many = Array.from({ length: 12 }, (_, n) => ({ name: `photo ${n}.txt`, mimeType: "text/plain", buffer: Buffer.from(`photo ${n}`) }));
+    await files.locator('input[type="file"]').setInputFiles(many);
+    const toast = page.locator(".toast", { hasText: "Uploaded 12 items" });
+    await toast.waitFor();
+    await row("photo 11.txt").waitFor();
+    assert.equal(await operations(), before + 1);
+    assert.equal(await page.locator(".toast", { hasText: "Uploaded" }).count(), 1);
+    await toast.getByRole("button", { name: "Undo" }).click();
+    await until(() => row("photo 11.txt").count(), 0);
+    await until(() => row("photo 0.txt").count(), 0);
+  });
 });

@@ -95,10 +95,15 @@ impl FilesView {
     /// The selected entries, in the order of the list.
     pub(crate) fn selected(self) -> Vec<Entry> {
         let (selection, entries) = (self.selection.read(), self.entries.read());
-        if selection.paths().is_empty() {
+        if selection.is_empty() {
             return Vec::new();
         }
         entries.iter().filter(|entry| selection.contains(&entry.path)).cloned().collect()
+    }
+
+    /// Whether the folder has an entry of this name.
+    pub(crate) fn has(self, name: &str) -> bool {
+        self.entries.peek().iter().any(|entry| entry.path.name() == name)
     }
 
     pub(crate) fn select(mut self, path: FilePath) {
@@ -115,12 +120,14 @@ impl FilesView {
 
     /// Takes in files of the person's machine.
     fn take_in(self, files: &[web_sys::File]) {
+        let mut placed = Vec::new();
         for file in files {
             match self.join(&file.name()) {
-                Ok(path) => upload::put(path, file),
-                Err(error) => app_state().toast(error.to_string(), true, ToastAction::Nothing),
+                Ok(path) => placed.push((path, file.clone())),
+                Err(error) => return app_state().toast(error.to_string(), true, ToastAction::Nothing),
             }
         }
+        upload::put(&placed);
     }
 }
 
@@ -238,8 +245,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
         api::query("/files", &[("path", folder.read().as_ref().map_or("", |path| path.as_str()))])
     });
     let entries = use_memo(move || match &*listing.read() {
-        Some(Ok(listing)) => Rc::new(order.read().sorted(&listing.entries)),
-        Some(Err(_)) | None => Rc::default(),
+        // While another folder loads, keys must not reach what this one held.
+        Some(Ok(listing)) if listing.path == *folder.read() => Rc::new(order.read().sorted(&listing.entries)),
+        Some(Ok(_) | Err(_)) | None => Rc::default(),
     });
     let view = FilesView { folder, selection, naming, order, entries, versions, visited, window };
     // Told to show a file: its folder is opened and it is chosen.
@@ -293,9 +301,9 @@ pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
                     SearchResults { search, view }
                 } else {
                     match &*listing.read() {
-                        None => rsx! { Loading {} },
+                        Some(Ok(listing)) if listing.path == *folder.read() => rsx! { list::List { view } },
+                        Some(Ok(_)) | None => rsx! { Loading {} },
                         Some(Err(failure)) => rsx! { LoadError { failure: failure.clone() } },
-                        Some(Ok(_)) => rsx! { list::List { view } },
                     }
                 }
             }

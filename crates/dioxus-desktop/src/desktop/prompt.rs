@@ -8,7 +8,7 @@ use shared_types::payload::run::Budget;
 use shared_types::wire::{FileMatch, ModelList};
 
 use super::prompt_commands;
-use super::prompt_results::{Hit, ResultRow, attaching, recently_chosen, remember, results};
+use super::prompt_results::{Found, Hit, ResultRow, attaching, recently_chosen, remember, results};
 use crate::api::{self, ApiResult};
 use crate::app_list;
 use crate::apps;
@@ -92,7 +92,9 @@ pub(crate) fn Prompt() -> Element {
     let hits = use_memo(move || {
         let text = text.read();
         let with_files = coming() > 0 || !attached.read().is_empty();
-        let mut rows = results(&text, &found.read(), &recent.read(), with_files);
+        let found = found.read();
+        let found = Found { files: &found, is_for_this_text: *searched.read() == *text };
+        let mut rows = results(&text, found, &recent.read(), with_files);
         // Until the list arrives, models count as usable.
         let none = matches!(&*models.read(), Some(Ok(list)) if !list.models.iter().any(|m| m.usable));
         for row in rows.iter_mut().filter(|row| none && row.hit == Hit::Objective) {
@@ -161,11 +163,13 @@ pub(crate) fn Prompt() -> Element {
             }
         }
     };
-    // A word may be the name of a file that the search has not found yet: then Enter waits for it.
+    // The text may be the name of a file that the search has not found yet: then Enter waits for it.
     let mut enter = move || {
-        let is_name = !text.peek().trim().contains(char::is_whitespace);
-        let is_objective = hits.peek().get(*at.peek()).is_some_and(|row| row.group == words::prompt::AGENTS);
-        if is_name && is_objective && *searched.peek() != *text.peek() {
+        let is_known = hits.peek().get(*at.peek()).is_some_and(|row| match row.hit {
+            Hit::App(_) | Hit::Page { .. } | Hit::Command(_) => true,
+            Hit::Objective | Hit::NoModel | Hit::File { .. } => false,
+        });
+        if !is_known && *searched.peek() != *text.peek() {
             enter_waits.set(true);
         } else {
             take(*at.peek());

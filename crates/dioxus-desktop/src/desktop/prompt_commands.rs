@@ -4,7 +4,7 @@ use dioxus::prelude::*;
 use shared_types::FilePath;
 use shared_types::wire::{ChangeResult, NewCheckpoint};
 
-use super::palette::fit;
+use super::palette::{self, Candidate, Fit, fit};
 use super::shortcuts::on_front;
 use super::snap::{self, Zone};
 use crate::api::{self, ApiResult};
@@ -74,6 +74,12 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 impl Command {
+    /// How well its name, or how it is written, fits a text.
+    pub(super) fn fit(&self, typed: &str) -> Option<Fit> {
+        let (by_name, by_written) = (fit(typed, self.name, self.about), fit(typed, self.written, ""));
+        [by_name, by_written].into_iter().flatten().min()
+    }
+
     fn wants_argument(&self) -> bool {
         match self.verb {
             Verb::Checkpoint | Verb::NewFile | Verb::NewFolder | Verb::Open | Verb::Run | Verb::Dry => true,
@@ -92,24 +98,36 @@ impl Command {
     /// What follows `>` and the command; nothing if something else was typed.
     fn argument<'a>(&self, text: &'a str) -> &'a str {
         let typed = text.strip_prefix('>').map(str::trim_start);
-        typed.and_then(|typed| typed.strip_prefix(self.written)).unwrap_or_default().trim()
+        typed.and_then(|typed| self.after_written(typed)).unwrap_or_default().trim()
+    }
+
+    /// What follows the command in a text that begins with it, in capitals or not.
+    fn after_written<'a>(&self, typed: &'a str) -> Option<&'a str> {
+        let (begun, rest) = typed.split_at_checked(self.written.len())?;
+        begun.eq_ignore_ascii_case(self.written).then_some(rest)
     }
 }
 
-/// The commands that the text after `>` may become.
+/// The commands that the text after `>` may become, the most likely first.
 pub(crate) fn matching(typed: &str) -> Vec<Command> {
-    let typed = typed.trim_start().to_lowercase();
+    let typed = typed.trim_start();
     // The argument may be anything, so only the command that is written in full is meant then.
     let is_begun = |command: &&Command| {
-        let rest = typed.strip_prefix(command.written);
+        let rest = command.after_written(typed);
         rest.is_some_and(|rest| rest.is_empty() || command.wants_argument() && rest.starts_with(' '))
     };
     if let Some(begun) = COMMANDS.iter().filter(is_begun).max_by_key(|command| command.written.len()) {
         return vec![*begun];
     }
-    let fits =
-        |command: &&Command| typed.trim().is_empty() || fit(&typed, command.written, command.name).is_some();
-    COMMANDS.iter().filter(fits).copied().collect()
+    if typed.is_empty() {
+        return COMMANDS.to_vec();
+    }
+    let candidate = |command: &Command| {
+        let fit = command.fit(typed)?;
+        Some(Candidate { fit, recent: 0, hit: *command })
+    };
+    let ranked = palette::ranked(COMMANDS.iter().filter_map(candidate).collect());
+    ranked.into_iter().map(|candidate| candidate.hit).collect()
 }
 
 /// The text to put into the bar if the command needs an argument.

@@ -90,19 +90,22 @@ pub(super) struct ResultRow {
 /// How many results of one kind are shown.
 const MAX_PER_GROUP: usize = 5;
 
+/// What the search found, perhaps for an earlier text.
+#[derive(Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) files: &'a [FileMatch],
+    pub(super) is_for_this_text: bool,
+}
+
 /// What the prompt bar offers for a text, the most likely first.
-pub(super) fn results(
-    text: &str,
-    found: &[FileMatch],
-    recent: &[String],
-    with_files: bool,
-) -> Vec<ResultRow> {
+pub(super) fn results(text: &str, found: Found<'_>, recent: &[String], with_files: bool) -> Vec<ResultRow> {
     let row = |hit: Hit| ResultRow { group: hit.group(), hit };
     if let Some(rest) = text.strip_prefix('>') {
         return prompt_commands::matching(rest).into_iter().map(Hit::Command).map(row).collect();
     }
     if attaching(text).is_some() {
-        return found.iter().map(Hit::of_match).map(row).collect();
+        let files = if found.is_for_this_text { found.files } else { &[] };
+        return files.iter().map(Hit::of_match).map(row).collect();
     }
     if text.trim().is_empty() {
         let last: Vec<Hit> = recent.iter().filter_map(|key| Hit::of_key(key)).take(MAX_PER_GROUP).collect();
@@ -133,7 +136,7 @@ pub(super) fn results(
     rows
 }
 
-fn candidates(text: &str, found: &[FileMatch], recent: &[String]) -> Vec<Candidate<Hit>> {
+fn candidates(text: &str, found: Found<'_>, recent: &[String]) -> Vec<Candidate<Hit>> {
     let candidate = |fit: Fit, hit: Hit| {
         let place = hit.key().and_then(|key| recent.iter().position(|known| *known == key));
         Candidate { fit, recent: place.map_or(0, |place| recent.len() - place), hit }
@@ -143,18 +146,16 @@ fn candidates(text: &str, found: &[FileMatch], recent: &[String]) -> Vec<Candida
         candidates.extend(fit(text, app.title, app.about).map(|fit| candidate(fit, Hit::App(app))));
     }
     for command in prompt_commands::COMMANDS {
-        let by_name = fit(text, command.name, command.about);
-        let by_written = fit(text, command.written, "");
-        let best = [by_name, by_written].into_iter().flatten().min();
-        candidates.extend(best.map(|fit| candidate(fit, Hit::Command(*command))));
+        candidates.extend(command.fit(text).map(|fit| candidate(fit, Hit::Command(*command))));
     }
     for &(title, page, more) in words::prompt::PAGES {
         candidates.extend(fit(text, title, more).map(|fit| candidate(fit, Hit::Page { title, page })));
     }
-    for file in found {
-        // The server found it, perhaps by its text.
-        let fit = fit(text, file.path.name(), file.path.as_str()).unwrap_or(Fit::Description);
-        candidates.push(candidate(fit, Hit::of_match(file)));
+    for file in found.files {
+        // The server may have found it by its text, unless that was for another one.
+        let by_text = found.is_for_this_text.then_some(Fit::Description);
+        let fit = fit(text, file.path.name(), file.path.as_str()).or(by_text);
+        candidates.extend(fit.map(|fit| candidate(fit, Hit::of_match(file))));
     }
     candidates
 }
@@ -163,7 +164,7 @@ const MAX_RECENT: usize = 20;
 
 /// What was chosen recently, the newest first.
 pub(super) fn recently_chosen() -> Vec<String> {
-    dom::kept(dom::RECENT).map(|kept| kept.lines().map(str::to_owned).collect()).unwrap_or_default()
+    dom::kept(dom::RECENT).and_then(|kept| serde_json::from_str(&kept).ok()).unwrap_or_default()
 }
 
 pub(super) fn remember(hit: &Hit) {
@@ -172,7 +173,9 @@ pub(super) fn remember(hit: &Hit) {
     recent.retain(|known| *known != key);
     recent.insert(0, key);
     recent.truncate(MAX_RECENT);
-    dom::keep(dom::RECENT, Some(&recent.join("\n")));
+    if let Ok(kept) = serde_json::to_string(&recent) {
+        dom::keep(dom::RECENT, Some(&kept));
+    }
 }
 
 /// The beginning of a file's name that is being attached: the last word, after its `@`.

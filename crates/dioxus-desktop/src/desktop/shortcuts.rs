@@ -35,7 +35,9 @@ fn handled(mut app_state: AppState, event: &KeyboardEvent) -> bool {
         }
         ("y", true, false) if !dom::is_typing() => undo::revert_latest(app_state, RevertKind::Redo),
         // The browser would select the whole page. Lists of files have a selection of their own.
-        ("a", true, false) if !dom::is_typing() && !dom::is_in("[role=listbox]") => dom::select_window_text(),
+        ("a", true, false) if !dom::is_typing() && !dom::is_in("[aria-multiselectable=true]") => {
+            dom::select_window_text()
+        }
         ("arrowleft", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Left)),
         ("arrowright", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Right)),
         ("arrowup", true, true) => on_front(app_state, |id| snap::to_zone(app_state, id, Zone::Full)),

@@ -50,7 +50,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ),
     (
         "Find and open things",
-        "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files and settings are found by name, files also by their text. A line that begins with > is a command: >undo, >checkpoint before the rewrite, >theme dark, >new file notes.md, >open terminal, >run make.",
+        "Press Ctrl K (Cmd K on a Mac) anywhere and type. Apps, files, settings and commands are found by name, also with a wrong letter, and files by their text. Each line says what Enter does with it. A line that begins with > is a command with words of its own: >checkpoint before the rewrite, >new file notes.md, >open terminal, >run make.",
     ),
     (
         "Move and size windows",
@@ -63,6 +63,10 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     (
         "Go back to a moment",
         "In Timeline, drag the bar on top to see the desktop as it was. Restore to here, on a row or in Checkpoints, returns files, windows and settings to that moment. It shows what would change first, and it can itself be undone.",
+    ),
+    (
+        "Work with several files",
+        "In Files, hold Ctrl or Shift and click, or press Shift and an arrow key; Ctrl A selects all. Delete, cut, copy, paste and drag then act on all of them as one change, which one Undo takes back. Press the heading of a column to sort by it, and type letters to go to a name.",
     ),
     (
         "Versions of a file",

@@ -4,7 +4,7 @@ pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
     (
         "Everywhere",
         &[
-            ("Ctrl K", "Ask the choir, open, find, or run a command"),
+            ("Ctrl K", "Open, find, do, or ask the choir"),
             ("Ctrl Z", "Undo the latest change"),
             ("Ctrl Shift Z", "Redo"),
             ("F6", "Next region: windows, what waits for you, taskbar"),
@@ -26,11 +26,15 @@ pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
     (
         "Files",
         &[
-            ("↑ ↓", "Choose"),
+            ("↑ ↓", "Select"),
+            ("Shift ↑ ↓", "Select a range"),
+            ("Ctrl A", "Select all"),
+            ("Letters", "Go to a name"),
             ("Enter", "Open"),
             ("F2", "Rename"),
             ("Delete", "Delete, with undo"),
             ("Ctrl C · X · V", "Copy, cut, paste"),
+            ("Alt ← →", "Back, forward"),
             ("Backspace", "Folder above"),
         ],
     ),

@@ -183,7 +183,9 @@ fn named_contents(action: &Action) -> Vec<ContentRef> {
             let files = edits.iter().filter_map(|edit| edit.now.as_ref()?.content());
             report.output.into_iter().chain(files).collect()
         }
-        Action::ImportFiles { files, .. } => files.iter().filter_map(|(_, node)| node.content()).collect(),
+        Action::WriteFiles { files } | Action::ImportFiles { files, .. } => {
+            files.iter().filter_map(|(_, node)| node.content()).collect()
+        }
         Action::CreateUser { .. }
         | Action::DeletePaths { .. }
         | Action::MovePaths { .. }

@@ -1,5 +1,7 @@
 //! Actions on paths: write, delete, move, and import.
 
+use std::collections::BTreeMap;
+
 use shared_types::payload::file::FileNode;
 use shared_types::payload::system::SystemImport;
 use shared_types::{ContentHash, FilePath};
@@ -17,6 +19,21 @@ pub(super) fn write(
 ) -> Result<(), Rejection> {
     check_base(view, path, node, base)?;
     draft.files = plan(view, Targets::from([(path.clone(), Some(node.clone()))]))?;
+    Ok(())
+}
+
+pub(super) fn write_several(
+    view: &View,
+    draft: &mut Draft,
+    files: &[(FilePath, FileNode)],
+) -> Result<(), Rejection> {
+    let mut targets = Targets::new();
+    for (path, node) in files {
+        if targets.insert(path.clone(), Some(node.clone())).is_some() {
+            return Err(Rejection::Occupied { path: path.clone() });
+        }
+    }
+    draft.files = plan(view, targets)?;
     Ok(())
 }
 
@@ -52,16 +69,32 @@ pub(super) fn rename(
     draft: &mut Draft,
     moves: &[(FilePath, FilePath)],
 ) -> Result<(), Rejection> {
-    let moves_along = |path: &FilePath| moves.iter().any(|(from, _)| from != path && path.is_within(from));
+    let mut wanted: BTreeMap<&FilePath, &FilePath> = BTreeMap::new();
+    for (from, to) in moves.iter().filter(|(from, to)| from != to) {
+        if wanted.insert(from, to).is_some() {
+            let reason = format!("{from} can be moved to one place only");
+            return Err(Rejection::Invalid { what: "a move", reason });
+        }
+    }
     let mut targets = Targets::new();
-    for (from, to) in moves.iter().filter(|(from, to)| from != to && !moves_along(from)) {
+    for (&from, &to) in &wanted {
+        let found = view.files.within(from);
+        if let Some((folder, folder_to)) = from.ancestors().find_map(|above| wanted.get_key_value(&above)) {
+            match from.rebase(folder, folder_to) {
+                _ if found.is_empty() => return Err(Rejection::NotFound { path: from.clone() }),
+                Some(Ok(moved)) if moved == *to => continue,
+                Some(_) | None => {
+                    let reason = format!("{from} moves with {folder}");
+                    return Err(Rejection::Invalid { what: "a move", reason });
+                }
+            }
+        }
         if to.is_within(from) {
             return Err(Rejection::IntoItself { path: from.clone() });
         }
         if view.files.get(to).is_some() || view.files.count_below(to) > 0 {
             return Err(Rejection::Occupied { path: to.clone() });
         }
-        let found = view.files.within(from);
         if found.is_empty() {
             return Err(Rejection::NotFound { path: from.clone() });
         }
@@ -72,9 +105,7 @@ pub(super) fn rename(
             if targets.insert(moved.clone(), Some(node.clone())).is_some() {
                 return Err(Rejection::Occupied { path: moved });
             }
-            if targets.insert(path.clone(), None).is_some() {
-                return Err(Rejection::NotFound { path: from.clone() });
-            }
+            targets.insert(path.clone(), None);
         }
     }
     draft.files = plan(view, targets)?;

@@ -80,6 +80,11 @@ fn files() -> impl Strategy<Value = Step> {
         6 => (paths(), nodes(), base()).prop_map(|(path, (node, contents), base)| {
             Step { contents, ..Action::WriteFile { path, node, base }.into() }
         }),
+        2 => vec((paths(), nodes()), 1..3).prop_map(|written| {
+            let contents = written.iter().flat_map(|(_, (_, contents))| contents.clone()).collect();
+            let files = written.into_iter().map(|(path, (node, _))| (path, node)).collect();
+            Step { contents, ..Action::WriteFiles { files }.into() }
+        }),
         2 => vec(paths(), 1..3).prop_map(|paths| Action::DeletePaths { paths }.into()),
         3 => vec((paths(), paths()), 1..3).prop_map(|moves| Action::MovePaths { moves }.into()),
     ]

@@ -19,7 +19,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use shared_types::payload::file::FileNode;
-use shared_types::wire::ChangeResult;
+use shared_types::wire::{ChangeResult, UploadedFile};
 use shared_types::{ContentHash, FilePath, Seq};
 use tokio::sync::mpsc;
 
@@ -28,7 +28,7 @@ use super::problem::{Params, RouteError};
 use super::{CurrentComputer, problem};
 use crate::open_computer::{OpenComputer, blocking};
 use computer::error::{ComputerError, ErrorCode};
-use computer::protocol::Request;
+use computer::protocol::{Envelope, Request};
 
 const HASH: HeaderName = HeaderName::from_static("x-choir-hash");
 /// Chunks of an upload that wait for the disk, and of a download that wait for the caller.
@@ -273,6 +273,48 @@ pub(super) async fn write(
             Ok(Ok(())) | Err(_) => Err(failure.into()),
         },
     }
+}
+
+/// Writes several files as one operation. The body begins with a line of JSON, a list of [`UploadedFile`]; their bytes
+/// follow one after the other.
+pub(super) async fn write_several(
+    change: ChangeContext,
+    body: Bytes,
+) -> Result<Json<ChangeResult>, RouteError> {
+    let (chunks, received) = mpsc::channel(QUEUED_CHUNKS);
+    let expected = body.size_hint().exact();
+    let receiving = tokio::spawn(receive(body, chunks));
+    let computer = std::sync::Arc::clone(change.computer.computer());
+    let envelope = change.envelope(Request::WriteSeveral { files: Vec::new() });
+    let answered = blocking(move || {
+        let mut upload = Upload { received, chunk: Vec::new(), at: 0, taken: 0, expected };
+        let files = read_list(&mut upload)?;
+        let envelope = Envelope { request: Request::WriteSeveral { files }, ..envelope };
+        computer.handle(&envelope, &mut upload, &|_, _, _| ()).into_done()
+    });
+    match answered.await {
+        Ok(done) => Ok(Json(done)),
+        // The error of a broken upload is the more useful one.
+        Err(failure) => match receiving.await {
+            Ok(Err(refusal)) => Err(refusal),
+            Ok(Ok(())) | Err(_) => Err(failure.into()),
+        },
+    }
+}
+
+/// The longest list of files at the beginning of an upload.
+const MAX_LIST: usize = 4 << 20;
+
+fn read_list(upload: &mut Upload) -> Result<Vec<UploadedFile>, ComputerError> {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    // A byte at a time, from the chunk in memory: the bytes of the first file begin right after the line.
+    while line.len() < MAX_LIST && upload.read(&mut byte)? == 1 && byte != *b"\n" {
+        line.extend(byte);
+    }
+    serde_json::from_slice(&line).map_err(|e| {
+        let message = format!("the upload does not begin with a line of JSON that lists path and size: {e}");
+        ComputerError::new(ErrorCode::BadRequest, message)
+    })
 }
 
 async fn receive(body: Bytes, chunks: mpsc::Sender<io::Result<Vec<u8>>>) -> Result<(), RouteError> {

@@ -196,7 +196,11 @@ async fn several_files_are_changed_together_or_not_at_all_and_undone_together() 
     for (body, code) in [
         (json!({ "delete": ["a.txt", "missing.txt"] }), "not_found"),
         (json!({ "move": [{ "from": "a.txt", "to": "z" }, { "from": "b.txt", "to": "z" }] }), "refused"),
-        (json!({ "move": [{ "from": "a.txt", "to": "z" }, { "from": "a.txt", "to": "y" }] }), "not_found"),
+        (json!({ "move": [{ "from": "a.txt", "to": "z" }, { "from": "a.txt", "to": "y" }] }), "refused"),
+        (
+            json!({ "move": [{ "from": "folder", "to": "z" }, { "from": "folder/c.txt", "to": "y" }] }),
+            "refused",
+        ),
         (json!({ "copy": [{ "from": "a.txt", "to": "z" }, { "from": "b.txt", "to": "z" }] }), "refused"),
         (json!({ "copy": [{ "from": "a.txt", "to": "b.txt" }] }), "refused"),
         (json!({ "rename": [] }), "invalid"),
@@ -216,4 +220,46 @@ async fn several_files_are_changed_together_or_not_at_all_and_undone_together() 
     assert_eq!(machine.get("/api/v1/content?path=new/folder/c.txt").await.bytes, b"folder/c.txt");
     let undo = machine.post(&format!("/api/v1/operations/{}/undo", op_of(&moved.json)), nothing()).await;
     assert_eq!((undo.status, listed().await), (StatusCode::OK, before));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_files_are_uploaded_as_one_operation_or_not_at_all() {
+    let machine = TestMachine::new().await;
+    machine.write("b.txt", "old").await;
+    let large = "l".repeat(300_000);
+    let list = json!([
+        { "path": "a.txt", "size": 3 }, { "path": "new/large.txt", "size": 300_000 },
+        { "path": "b.txt", "size": 3 }, { "path": "empty.txt", "size": 0 },
+    ]);
+    let upload = async |body: String| {
+        let body = RequestBody::Bytes("application/octet-stream", body.into_bytes());
+        machine.send(&machine.owners(), Method::POST, "/api/v1/files/upload", body).await
+    };
+    let head = machine.head().await;
+    for body in [
+        String::new(),
+        "no list\nbytes".into(),
+        format!("{list}\nfor too few"),
+        format!("{list}\nnew{large}newand more"),
+        format!("{}\nonetwo", json!([{ "path": "a", "size": 3 }, { "path": "a", "size": 3 }])),
+        format!("{}\none", json!([{ "path": "../a", "size": 3 }])),
+    ] {
+        let refused = upload(body.clone()).await;
+        let start: String = body.chars().take(60).collect();
+        assert!(refused.status.is_client_error(), "{} {}: {start}", refused.status, refused.json);
+        assert_eq!(machine.head().await, head, "{start}");
+    }
+    let done = upload(format!("{list}\none{large}new")).await;
+    assert_eq!((done.status, &done.json["total"]), (StatusCode::OK, &json!(4)), "{}", done.json);
+    for (path, text) in [("a.txt", "one"), ("new/large.txt", &large), ("b.txt", "new"), ("empty.txt", "")] {
+        let read = machine.get(&format!("/api/v1/content?path={path}")).await;
+        assert_eq!(read.bytes, text.as_bytes(), "{path}");
+    }
+    let op = done.json["op"].as_str().unwrap();
+    assert_eq!(
+        machine.post(&format!("/api/v1/operations/{op}/undo"), nothing()).await.status,
+        StatusCode::OK
+    );
+    assert_eq!(machine.get("/api/v1/content?path=b.txt").await.bytes, b"old");
+    assert_eq!(machine.get("/api/v1/content?path=a.txt").await.status, StatusCode::NOT_FOUND);
 }

@@ -27,6 +27,7 @@ fn table() -> Vec<Row> {
         row(&get, "/api/v1/files", Value::Null),
         row(&post, "/api/v1/files/move", json!({ "from": "Welcome.md", "to": "w.md" })),
         row(&post, "/api/v1/files/copy", json!({ "from": "Welcome.md", "to": "copy.md" })),
+        row(&post, "/api/v1/files/upload", json!([])),
         row(&post, "/api/v1/files/several", json!({ "delete": ["copy.md"] })),
         row(&post, "/api/v1/files/delete", json!({ "path": "Welcome.md" })),
         row(&post, "/api/v1/folders", json!({ "path": "folder" })),

@@ -84,6 +84,15 @@ pub enum ChangeSeveral {
     Copy(Vec<MoveBody>),
 }
 
+/// A file of an upload of several: where it goes, and how many of the bytes are its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct UploadedFile {
+    pub path: FilePath,
+    pub size: u64,
+}
+
 /// A body of the routes that take one path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -15,10 +15,10 @@ use crate::state::{AppState, Clipboard, ToastAction, app_state};
 use crate::words;
 
 /// A name that is not taken yet: `name`, `name 2`, …
-pub(crate) fn free_name(entries: &[Entry], stem: &str, extension: &str) -> String {
+pub(crate) fn free_name(is_taken: impl Fn(&str) -> bool, stem: &str, extension: &str) -> String {
     let mut name = format!("{stem}{extension}");
     let mut n = 2;
-    while entries.iter().any(|entry| entry.path.name() == name) {
+    while is_taken(&name) {
         name = format!("{stem} {n}{extension}");
         n += 1;
     }
@@ -46,7 +46,7 @@ pub(crate) async fn give_name(
     let to = to.map_err(|error| error.to_string())?;
     let (text, answer) = match naming {
         Naming::Rename(path) if path.name() == name => {
-            finish_naming(view, None);
+            finish_naming(view, naming, None);
             return Ok(());
         }
         Naming::Rename(path) => {
@@ -61,11 +61,15 @@ pub(crate) async fn give_name(
         return Err(failure.text());
     }
     app_state.report_operation(&text, &answer);
-    finish_naming(view, Some(to));
+    finish_naming(view, naming, Some(to));
     Ok(())
 }
 
-fn finish_naming(view: FilesView, named: Option<FilePath>) {
+fn finish_naming(view: FilesView, naming: &Naming, named: Option<FilePath>) {
+    // The person may name something else by now.
+    if !view.naming.try_peek().is_ok_and(|now| now.as_ref() == Some(naming)) {
+        return;
+    }
     // Typing goes on in the list, unless the person is elsewhere by now.
     if dom::active().is_none_or(|element| element.id() == format!("rename-{}", view.window)) {
         dom::focus_soon(format!("list-{}", view.window));
@@ -173,7 +177,9 @@ pub(crate) fn paste(view: FilesView) {
             Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
             Some(_) | None => (path.name(), String::new()),
         };
-        let Ok(to) = view.join(&free_name(&view.entries.peek(), stem, &extension)) else { return };
+        let is_taken =
+            |name: &str| view.has(name) || copies.iter().any(|copy: &MoveBody| copy.to.name() == name);
+        let Ok(to) = view.join(&free_name(is_taken, stem, &extension)) else { return };
         copies.push(MoveBody { from: path, to });
     }
     api::run(async move {
@@ -196,7 +202,7 @@ pub(crate) fn entry_menu(view: FilesView, entry: &Entry) -> Vec<Item> {
     if !view.selection.peek().contains(&entry.path) {
         view.select(entry.path.clone());
     }
-    let is_single = view.selection.peek().single().is_some();
+    let is_single = view.selected().len() == 1;
     let is_file = matches!(entry.node, FileNode::File { .. });
     let (opened, downloaded, named, path) =
         (entry.clone(), entry.path.clone(), entry.path.clone(), entry.path.clone());

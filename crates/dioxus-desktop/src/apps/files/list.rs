@@ -13,7 +13,7 @@ use super::{FilesView, actions, icon_for, open_entry};
 use crate::icons::Icon;
 use crate::menu::Menu;
 use crate::state::app_state;
-use crate::widgets::{Empty, choose_text};
+use crate::widgets::Empty;
 use crate::words;
 use crate::{clock, dom, upload};
 
@@ -37,15 +37,11 @@ pub(crate) fn List(view: FilesView) -> Element {
     let last = ((top() + tall()) / ROW_HEIGHT + OVERSCAN_ROWS).min(total);
     let keys = Rc::clone(&entries);
     let keydown = move |event: KeyboardEvent| {
-        if naming.peek().is_some() {
-            return;
-        }
         let cursor = selection.peek().cursor().cloned();
         let at = cursor.and_then(|cursor| keys.iter().position(|entry| entry.path == cursor));
         let key = dom::key(&event);
         let modifiers = event.modifiers();
         let (ctrl, alt) = (modifiers.ctrl() || modifiers.meta(), modifiers.alt());
-        let single = selection.peek().single().cloned();
         let page = (*tall.peek() / ROW_HEIGHT).max(1);
         let walk = |index: usize| step_to(view, &keys, index, modifiers.shift());
         match (key.as_str(), ctrl, alt) {
@@ -58,9 +54,15 @@ pub(crate) fn List(view: FilesView) -> Element {
             ("ArrowLeft", false, true) => view.go_back(false),
             ("ArrowRight", false, true) => view.go_back(true),
             ("ArrowUp", false, true) | ("Backspace", false, false) => view.up(),
-            ("Enter", false, false) => view.selected().iter().for_each(|entry| open_entry(view, entry)),
-            ("F2", false, false) => naming.set(single.map(Naming::Rename)),
+            ("Enter", false, false) => open_all(view),
+            ("F2", false, false) => {
+                if let ([entry], Some(index)) = (view.selected().as_slice(), at) {
+                    reveal(view, index);
+                    naming.set(Some(Naming::Rename(entry.path.clone())));
+                }
+            }
             ("Delete", false, false) => actions::delete(view),
+            ("Escape", false, false) if naming.peek().is_some() => naming.set(None),
             ("Escape", false, false) => selection.set(Selection::default()),
             ("a", true, false) => selection.set(Selection::all(&keys)),
             ("c", true, false) => actions::take(view, false),
@@ -83,7 +85,7 @@ pub(crate) fn List(view: FilesView) -> Element {
         event.prevent_default();
         event.stop_propagation();
     };
-    let count = view.selection.read().paths().len() as u64;
+    let count = view.selected().len() as u64;
     let status = if count > 1 {
         words::files::selected_of(count, total as u64)
     } else {
@@ -118,8 +120,12 @@ pub(crate) fn List(view: FilesView) -> Element {
                 let at = event.client_coordinates();
                 app_state.menu.set(Some(Menu::at(at.x, at.y, actions::folder_menu(view))));
             },
-            if let Some(new) = naming.read().as_ref().filter(|_| is_new) {
-                div { class: "row", span { class: "name", Icon { name: choose_text(*new == Naming::NewFolder, "folder", "file") } NameField { view, naming: new.clone() } } }
+            // Two fields, so that what was typed for a file is not the name of a folder.
+            if *naming.read() == Some(Naming::NewFile) {
+                div { class: "row", span { class: "name", Icon { name: "file" } NameField { view, naming: Naming::NewFile } } }
+            }
+            if *naming.read() == Some(Naming::NewFolder) {
+                div { class: "row", span { class: "name", Icon { name: "folder" } NameField { view, naming: Naming::NewFolder } } }
             }
             if total == 0 && !is_new {
                 Empty { icon: "folder-open", title: words::files::FOLDER_EMPTY,
@@ -143,6 +149,17 @@ pub(crate) fn List(view: FilesView) -> Element {
             "{status}"
         }
     }
+}
+
+/// How many files Enter opens at once.
+const MAX_OPENED: usize = 10;
+
+/// Opens what is selected: a folder, or some files.
+fn open_all(view: FilesView) {
+    let selected = view.selected();
+    let is_single = selected.len() == 1;
+    let opened = selected.iter().filter(|entry| is_single || !matches!(entry.node, FileNode::Folder));
+    opened.take(MAX_OPENED).for_each(|entry| open_entry(view, entry));
 }
 
 /// The heading of a column, which sorts by it.
@@ -249,7 +266,7 @@ fn Row(view: FilesView, entry: Entry, on: bool, naming: Option<Naming>) -> Eleme
                 if !selection.peek().contains(&dragged) {
                     view.select(dragged.clone());
                 }
-                let paths = selection.peek().paths().to_vec();
+                let paths: Vec<_> = view.selected().into_iter().map(|entry| entry.path).collect();
                 let file = (!folder && paths.len() == 1).then_some(&dragged);
                 upload::drag_out(&event.data().as_web_event(), &paths, file);
             },

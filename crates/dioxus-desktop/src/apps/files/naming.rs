@@ -20,23 +20,23 @@ pub(crate) enum Naming {
 }
 
 impl Naming {
-    /// The name to begin with, and how much of it typing replaces.
+    /// The name to begin with, and how much of it typing replaces, in the browser's units.
     fn first_name(&self, view: FilesView) -> (String, usize) {
         match self {
             Self::Rename(path) => {
-                let name = path.name().to_owned();
+                let name = path.name();
                 let stem = name.rfind('.').filter(|at| *at > 0).unwrap_or(name.len());
-                (name, stem)
+                (name.to_owned(), name[..stem].encode_utf16().count())
             }
             // The whole of it: the person knows the ending.
             Self::NewFile => {
-                let name = actions::free_name(&view.entries.peek(), "untitled", ".txt");
-                let length = name.len();
+                let name = actions::free_name(|name| view.has(name), "untitled", ".txt");
+                let length = name.encode_utf16().count();
                 (name, length)
             }
             Self::NewFolder => {
-                let name = actions::free_name(&view.entries.peek(), words::files::NEW_FOLDER, "");
-                let length = name.len();
+                let name = actions::free_name(|name| view.has(name), words::files::NEW_FOLDER, "");
+                let length = name.encode_utf16().count();
                 (name, length)
             }
         }
@@ -51,7 +51,7 @@ impl Naming {
             return Some(words::files::NO_SLASH.to_owned());
         }
         let is_own = matches!(self, Self::Rename(path) if path.name() == name);
-        if !is_own && view.entries.peek().iter().any(|entry| entry.path.name() == name) {
+        if !is_own && view.has(name) {
             return Some(words::files::name_taken(name));
         }
         view.join(name).err().map(|error| error.to_string())

@@ -1,5 +1,7 @@
 //! Which entries of a folder are selected, and in which order they are shown.
 
+use std::collections::BTreeSet;
+
 use shared_types::FilePath;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::Entry;
@@ -7,26 +9,18 @@ use shared_types::wire::Entry;
 /// The selected paths. The cursor is the one that the next key starts from, and the anchor the other end of a range.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Selection {
-    paths: Vec<FilePath>,
+    paths: BTreeSet<FilePath>,
     anchor: Option<FilePath>,
     cursor: Option<FilePath>,
 }
 
 impl Selection {
     pub(crate) fn of(path: FilePath) -> Self {
-        Self { anchor: Some(path.clone()), cursor: Some(path.clone()), paths: vec![path] }
+        Self { anchor: Some(path.clone()), cursor: Some(path.clone()), paths: BTreeSet::from([path]) }
     }
 
-    pub(crate) fn paths(&self) -> &[FilePath] {
-        &self.paths
-    }
-
-    /// The path, if only one is selected.
-    pub(crate) fn single(&self) -> Option<&FilePath> {
-        match self.paths.as_slice() {
-            [path] => Some(path),
-            _ => None,
-        }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.paths.is_empty()
     }
 
     pub(crate) fn contains(&self, path: &FilePath) -> bool {
@@ -39,10 +33,8 @@ impl Selection {
 
     /// Adds a path, or takes it out.
     pub(crate) fn toggle(&mut self, path: &FilePath) {
-        if self.contains(path) {
-            self.paths.retain(|other| other != path);
-        } else {
-            self.paths.push(path.clone());
+        if !self.paths.remove(path) {
+            self.paths.insert(path.clone());
         }
         (self.anchor, self.cursor) = (Some(path.clone()), Some(path.clone()));
     }
@@ -170,16 +162,17 @@ mod tests {
     #[test]
     fn a_range_grows_and_shrinks_from_its_anchor() {
         let order: Vec<Entry> = ["a", "b", "c", "d"].map(|name| file(name, 1, 1)).into();
+        let chosen =
+            |selection: &Selection| selection.paths.iter().map(FilePath::to_string).collect::<String>();
         let mut selection = Selection::of(path("b"));
         selection.extend_to(&path("d"), &order);
-        assert_eq!(selection.paths(), [path("b"), path("c"), path("d")]);
+        assert_eq!(chosen(&selection), "bcd");
         selection.extend_to(&path("a"), &order);
-        assert_eq!(selection.paths(), [path("a"), path("b")]);
+        assert_eq!(chosen(&selection), "ab");
         selection.toggle(&path("d"));
         selection.toggle(&path("a"));
-        assert_eq!(selection.paths(), [path("b"), path("d")]);
-        assert_eq!(selection.single(), None);
-        assert_eq!(Selection::all(&order).paths().len(), 4);
+        assert_eq!(chosen(&selection), "bd");
+        assert_eq!(chosen(&Selection::all(&order)), "abcd");
     }
 
     #[test]
