@@ -10,11 +10,11 @@ mod closing;
 mod commands;
 mod copying;
 mod effects;
+mod file_changes;
 mod import;
 mod resends;
 mod runs;
 mod target;
-mod uploads;
 
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -319,22 +319,6 @@ impl Computer {
         mode: Mode,
     ) -> Result<Outcome, ComputerError> {
         Ok(self.writer.submit(Submission::new(caller.origin.clone(), change, contents), mode)?)
-    }
-
-    /// Changes files and returns once the change is durable. The desktop reads from the log, so it does not wait for
-    /// the disk; a person at the command line looks at the disk next, so their request does.
-    fn change_files(
-        &self,
-        caller: &Caller,
-        change: ChangeRequest,
-        contents: Vec<(shared_types::ContentHash, Vec<u8>)>,
-        progress: Progress<'_>,
-    ) -> Result<ChangeResult, ComputerError> {
-        if self.is_watched() && caller.origin.actor == Actor::DESKTOP {
-            let outcome = self.submit(caller, change, contents, Mode::Commit)?;
-            return Ok(self.describe(caller.origin.op, &outcome, Mode::Commit));
-        }
-        self.change(caller, change, contents, Mode::Commit, progress)
     }
 
     /// Submits a change, and returns when it is on disk and in the read models.

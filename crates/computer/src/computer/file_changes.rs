@@ -1,15 +1,17 @@
-//! Several files in one request: their bytes are staged one after the other, and recorded as one operation.
+//! Changes of files: when they are acknowledged, and several files in one request, which are one operation.
 
 use std::io::Read;
 
 use event_log::EventLog;
+use event_log::writer::{ChangeRequest, Mode};
 use kernel::Action;
 use shared_types::payload::file::FileNode;
 use shared_types::wire::UploadedFile;
-use shared_types::{ContentHash, FilePath};
+use shared_types::{Actor, ContentHash, FilePath};
 
-use super::Computer;
+use super::{Caller, Computer, Progress};
 use crate::error::{ComputerError, ErrorCode};
+use crate::protocol::ChangeResult;
 
 /// Contents of small files that are kept in memory until the append that names them; more are stored before it.
 const MAX_INLINE: usize = 1 << 20;
@@ -17,6 +19,22 @@ const MAX_INLINE: usize = 1 << 20;
 type InlineContents = Vec<(ContentHash, Vec<u8>)>;
 
 impl Computer {
+    /// Changes files and returns once the change is durable. The desktop reads from the log, so it does not wait for
+    /// the disk; a person at the command line looks at the disk next, so their request does.
+    pub(super) fn change_files(
+        &self,
+        caller: &Caller,
+        change: ChangeRequest,
+        contents: InlineContents,
+        progress: Progress<'_>,
+    ) -> Result<ChangeResult, ComputerError> {
+        if self.is_watched() && caller.origin.actor == Actor::DESKTOP {
+            let outcome = self.submit(caller, change, contents, Mode::Commit)?;
+            return Ok(self.describe(caller.origin.op, &outcome, Mode::Commit));
+        }
+        self.change(caller, change, contents, Mode::Commit, progress)
+    }
+
     /// Stages the bytes of all files, and returns the action that writes them with the contents that go with it.
     pub(super) fn stage_several(
         &self,
