@@ -75,7 +75,7 @@ function outputs({ metafile }) {
 const parts = outputs(
   await build({
     ...common,
-    entryPoints: ["terminal", "editor", "pdf"].map((name) => source(`${name}.ts`)),
+    entryPoints: ["terminal", "editor", "viewer"].map((name) => source(`${name}.ts`)),
     plugins: [addresses],
     splitting: true,
   }),

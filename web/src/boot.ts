@@ -11,7 +11,7 @@ declare const WASM: string;
 declare const PARTS: Record<string, string>;
 
 declare global {
-  /** Loads a module by its name: `terminal`, `editor` or `pdf`. Called from Rust; each is loaded once. */
+  /** Loads a module by its name: `terminal`, `editor` or `viewer`. Called from Rust; each is loaded once. */
   var choirPart: (name: string) => Promise<unknown>;
 }
 

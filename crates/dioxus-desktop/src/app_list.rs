@@ -66,6 +66,11 @@ pub(crate) const APPS: &[AppInfo] = &[
     },
     AppInfo {
         pinned: false,
+        names_what_it_shows: true,
+        ..app("viewer", words::apps::VIEWER, words::apps::VIEWER_ABOUT, "eye", (900, 660))
+    },
+    AppInfo {
+        pinned: false,
         ..app("help", words::apps::HELP, words::apps::HELP_ABOUT, "circle-help", (760, 560))
     },
 ];

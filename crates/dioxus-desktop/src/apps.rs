@@ -9,6 +9,7 @@ pub(crate) mod runs;
 pub(crate) mod settings;
 pub(crate) mod terminal;
 pub(crate) mod timeline;
+pub(crate) mod viewer;
 
 pub(crate) use code::fetch_all;
 

@@ -1,4 +1,4 @@
-//! The JavaScript modules of `web/`: terminal, editor and PDF view. Each is loaded on first use; this file and the module
+//! The JavaScript modules of `web/`: terminal, editor and viewer. Each is loaded on first use; this file and the module
 //! declare the same small typed interface.
 //!
 //! Dropping a handle disposes of the mounted view and of its callbacks.
@@ -60,6 +60,10 @@ extern "C" {
     fn keep_draft(this: &EditorPart, key: &str, head: &str);
     #[wasm_bindgen(method, js_name = dropDraft)]
     fn drop_draft(this: &EditorPart);
+
+    type ViewerPart;
+    #[wasm_bindgen(method, js_name = onOpen)]
+    fn on_open(this: &ViewerPart, callback: &Function);
 
     type EditorModule;
     #[wasm_bindgen(method, js_name = findDraft)]
@@ -261,19 +265,30 @@ impl TextEditor {
     }
 }
 
-/// The pages of a PDF.
-pub(crate) struct PdfView {
-    _mounted: Mounted,
+/// A file of the workspace, shown by its kind.
+pub(crate) struct FileView {
+    mounted: Mounted,
 }
 
-impl PdfView {
+impl FileView {
+    /// `view` is a kind of `web/src/viewer.ts`. With a text, that is rendered and the file is not read.
     pub(crate) async fn mount(
         element: &HtmlElement,
-        label: &str,
-        bytes: &[u8],
+        view: &str,
+        path: &str,
+        text: Option<&str>,
     ) -> Result<Self, ModuleLoadError> {
-        let options = options(&[("label", label.into()), ("bytes", Uint8Array::from(bytes).into())]);
-        let handle = load("pdf").await?.mount(element, &options).await.map_err(|error| why(&error))?;
-        Ok(Self { _mounted: Mounted::new(handle) })
+        let label = path.rsplit('/').next().unwrap_or(path);
+        let mut pairs = vec![("kind", view.into()), ("path", path.into()), ("label", label.into())];
+        pairs.extend(text.map(|text| ("text", text.into())));
+        let handle =
+            load("viewer").await?.mount(element, &options(&pairs)).await.map_err(|error| why(&error))?;
+        Ok(Self { mounted: Mounted::new(handle) })
+    }
+
+    /// Calls back with the path of a file that a link leads to.
+    pub(crate) fn on_open(&mut self, mut run: impl FnMut(String) + 'static) {
+        let callback = self.mounted.keep(move |path, _| run(path.as_string().unwrap_or_default()));
+        self.mounted.part.unchecked_ref::<ViewerPart>().on_open(&callback);
     }
 }

@@ -8,6 +8,7 @@ mod clock;
 mod connection;
 mod desktop;
 mod dom;
+mod file_kinds;
 mod format;
 mod icons;
 mod ids;

@@ -21,6 +21,7 @@ pub(crate) mod terminal;
 pub(crate) mod timeline;
 pub(crate) mod tour;
 pub(crate) mod undo;
+pub(crate) mod viewer;
 
 use crate::clock;
 

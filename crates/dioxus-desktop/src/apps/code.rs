@@ -49,7 +49,7 @@ macro_rules! apps {
 
 // Code that two modules share becomes another module, so a few large ones are better than many.
 apps! {
-    work: files terminal editor timeline git help;
+    work: files terminal editor timeline git help viewer;
     choir: runs settings;
 }
 

@@ -3,7 +3,6 @@
 
 pub(crate) mod actions;
 mod list;
-pub(crate) mod markdown;
 mod naming;
 mod preview;
 mod selection;
@@ -23,6 +22,7 @@ use crate::api;
 use crate::app_list;
 use crate::change_log::Change;
 use crate::dom;
+use crate::file_kinds::{icon_for, kind};
 use crate::icons::Icon;
 use crate::state::use_changes;
 use crate::state::{AppState, ToastAction, app_state};
@@ -131,58 +131,9 @@ impl FilesView {
     }
 }
 
-/// The kind of a file, by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Text,
-    Markdown,
-    Image(&'static str),
-    Audio(&'static str),
-    Video(&'static str),
-    Pdf,
-    Other,
-}
-
-pub(crate) fn kind(name: &str) -> Kind {
-    let extension = name.rsplit_once('.').map(|(_, e)| e.to_lowercase()).unwrap_or_default();
-    match extension.as_str() {
-        "md" | "markdown" => Kind::Markdown,
-        "png" => Kind::Image("image/png"),
-        "jpg" | "jpeg" => Kind::Image("image/jpeg"),
-        "gif" => Kind::Image("image/gif"),
-        "webp" => Kind::Image("image/webp"),
-        "avif" => Kind::Image("image/avif"),
-        "svg" => Kind::Image("image/svg+xml"),
-        "ico" => Kind::Image("image/x-icon"),
-        "mp3" => Kind::Audio("audio/mpeg"),
-        "wav" => Kind::Audio("audio/wav"),
-        "ogg" | "opus" => Kind::Audio("audio/ogg"),
-        "flac" => Kind::Audio("audio/flac"),
-        "m4a" => Kind::Audio("audio/mp4"),
-        "mp4" | "m4v" | "mov" => Kind::Video("video/mp4"),
-        "webm" => Kind::Video("video/webm"),
-        "pdf" => Kind::Pdf,
-        "zip" | "gz" | "xz" | "bz2" | "7z" | "tar" | "woff" | "woff2" | "ttf" | "otf" | "exe" | "bin"
-        | "wasm" | "sqlite" | "db" | "so" | "o" | "docx" | "xlsx" | "pptx" => Kind::Other,
-        _ => Kind::Text,
-    }
-}
-
-pub(crate) fn icon_for(name: &str) -> &'static str {
-    match kind(name) {
-        Kind::Text => "file-code",
-        Kind::Markdown | Kind::Pdf => "file-text",
-        Kind::Image(_) => "file-image",
-        Kind::Audio(_) => "file-music",
-        Kind::Video(_) => "file-play",
-        Kind::Other => "file",
-    }
-}
-
-/// Opens a path: text in the editor, everything else in Files.
+/// Opens a path: a folder in Files, text in the editor, everything else in the viewer.
 pub(crate) fn open_path(app_state: AppState, path: &str) {
-    let editable = matches!(kind(path), Kind::Text | Kind::Markdown | Kind::Image("image/svg+xml"));
-    let app = if editable { "editor" } else { "files" };
+    let app = kind(path).app();
     let path = path.to_owned();
     api::run(async move {
         // Without an ending it may be a folder; its parent knows.
@@ -203,16 +154,15 @@ pub(crate) fn open_path(app_state: AppState, path: &str) {
 pub(crate) fn open_entry(view: FilesView, entry: &Entry) {
     match &entry.node {
         FileNode::Folder => view.go(Some(entry.path.clone())),
-        FileNode::File { .. } | FileNode::Symlink { .. } => match kind(entry.path.name()) {
-            Kind::Text | Kind::Markdown => {
-                if let Some(app) = app_list::find("editor") {
-                    app_state().open(app, Some(entry.path.as_str()));
-                }
-            }
-            Kind::Image(_) | Kind::Audio(_) | Kind::Video(_) | Kind::Pdf | Kind::Other => {
-                view.select(entry.path.clone());
-            }
-        },
+        FileNode::File { .. } => open_with(kind(entry.path.name()).app(), &entry.path),
+        FileNode::Symlink { .. } => view.select(entry.path.clone()),
+    }
+}
+
+/// Opens a file in an app of the person's choice.
+pub(crate) fn open_with(app: &str, path: &FilePath) {
+    if let Some(app) = app_list::find(app) {
+        app_state().open(app, Some(path.as_str()));
     }
 }
 

@@ -20,7 +20,7 @@ use crate::state::{ToastAction, app_state};
 use crate::upload::{self, dragged_paths, dropped_files};
 use crate::widgets::{IconButton, button, choose_text};
 use crate::words;
-use crate::{dom, runs};
+use crate::{dom, file_kinds, runs};
 
 fn choose(hit: &Hit, text: &str) {
     let app_state = app_state();
@@ -388,7 +388,7 @@ fn HitRow(
         }
         Hit::App(app) => (app.icon, app.title.to_owned(), app.about.to_owned()),
         Hit::File { path, about } => {
-            (apps::files::icon_for(path.name()), path.name().to_owned(), about.clone())
+            (file_kinds::icon_for(path.name()), path.name().to_owned(), about.clone())
         }
         Hit::Page { title, .. } => ("settings", (*title).to_owned(), words::apps::SETTINGS.to_owned()),
         Hit::Command(command) => ("chevron-right", command.name.to_owned(), format!(">{}", command.written)),

@@ -115,12 +115,6 @@ pub(crate) fn copied_to(name: &str) -> String {
 // The preview.
 pub(crate) const CLOSE_PREVIEW: &str = "Close the preview";
 pub(crate) const NO_PREVIEW: &str = "There is no preview for this kind of file.";
-pub(crate) const NO_PREVIEW_OR_TOO_LARGE: &str = "There is no preview for this kind or size of file.";
-pub(crate) const NOT_TEXT: &str = "This is not text.";
-pub(crate) const BROWSER_CANNOT_SHOW: &str = "The browser cannot show this.";
-pub(crate) const FILE_CANNOT_BE_SHOWN: &str =
-    "This file cannot be shown here. Download it to open it elsewhere.";
-pub(crate) const PDF_CANNOT_BE_SHOWN: &str = "This PDF cannot be shown here. Download it to read it.";
 
 pub(crate) fn preview_of(name: &str) -> String {
     format!("Preview of {name}")

@@ -6,10 +6,11 @@ use shared_types::payload::file::FileNode;
 use shared_types::wire::{ChangeResult, ChangeSeveral, Entry, MoveBody, PathBody};
 
 use super::selection::Selection;
-use super::{FilesView, Naming, open_entry};
+use super::{FilesView, Naming, open_entry, open_with};
 use crate::api::{self, ApiResult};
 use crate::app_list;
 use crate::dom;
+use crate::file_kinds::kind;
 use crate::menu::Item;
 use crate::state::{AppState, Clipboard, ToastAction, app_state};
 use crate::words;
@@ -209,6 +210,14 @@ pub(crate) fn entry_menu(view: FilesView, entry: &Entry) -> Vec<Item> {
     let mut items =
         vec![Item::new("folder-open", words::OPEN, move || open_entry(view, &opened)).key("Enter")];
     if is_file && is_single {
+        let viewed = entry.path.clone();
+        if kind(viewed.name()).view().is_some() {
+            items.push(Item::new("eye", words::viewer::VIEW, move || open_with("viewer", &viewed)));
+        }
+        if kind(entry.path.name()).is_text() {
+            let edited = entry.path.clone();
+            items.push(Item::new("pencil", words::viewer::EDIT, move || open_with("editor", &edited)));
+        }
         items.push(Item::new("download", words::files::DOWNLOAD, move || download(&downloaded)));
         items.push(Item::new("history", words::files::VERSIONS, move || {
             let mut versions = view.versions;

@@ -9,7 +9,8 @@ use shared_types::wire::Entry;
 
 use super::naming::{NameField, Naming};
 use super::selection::{Selection, SortKey};
-use super::{FilesView, actions, icon_for, open_entry};
+use super::{FilesView, actions, open_entry};
+use crate::file_kinds::icon_for;
 use crate::icons::Icon;
 use crate::menu::Menu;
 use crate::state::app_state;

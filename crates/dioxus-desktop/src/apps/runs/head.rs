@@ -7,9 +7,10 @@ use shared_types::wire::{RunControl, RunDetails, RunLine, RunState};
 
 use super::{KnownRun, back, on_press};
 use crate::apps::files;
-use crate::apps::files::markdown::Markdown;
 use crate::apps::settings::models::BudgetForm;
+use crate::apps::viewer::Markdown;
 use crate::clock;
+use crate::file_kinds::icon_for;
 use crate::format::{budget, cost, duration, run_state};
 use crate::icons::Icon;
 use crate::runs;
@@ -124,11 +125,11 @@ pub(super) fn outcome(app_state: AppState, details: &RunDetails) -> Element {
     rsx! {
         section { class: "outcome", "aria-label": words::runs::RESULT,
             if let Some(summary) = summary {
-                div { class: "read", Markdown { text: summary } }
+                Markdown { text: summary }
             }
             div { class: "acts",
                 for path in results {
-                    {button("btn", files::icon_for(path.name()), path.as_str(), {
+                    {button("btn", icon_for(path.name()), path.as_str(), {
                         let path = path.clone();
                         move || files::open_path(app_state, path.as_str())
                     })}
