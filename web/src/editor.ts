@@ -1,19 +1,35 @@
 // The editor module: CodeMirror 6 behind a handle.
 
-import { Compartment, EditorState, Prec, Transaction, type Extension } from "@codemirror/state";
+import { gotoLine } from "@codemirror/search";
+import { Compartment, EditorState, Prec, Transaction, type Extension, type Text } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 
 import { Draft, find, forget } from "./editor/drafts";
-import { languageOf } from "./editor/languages";
+import { languageName, languageOf } from "./editor/languages";
 import { look } from "./editor/look";
 import { setup, wraps } from "./editor/setup";
 
 export interface Options {
   text: string;
+  /** The text in the file, if it is known; see {@link Handle.setSaved}. */
+  saved?: string;
   /** Decides the language; may be empty for a text without a name. */
   path: string;
   readOnly?: boolean;
   dark?: boolean;
+}
+
+/** What the status bar shows about the text. */
+export interface Status {
+  /** Line and column of the cursor, from one. */
+  line: number;
+  column: number;
+  /** How many characters are selected. */
+  selected: number;
+  /** Empty for plain text. */
+  language: string;
+  lineEnding: string;
+  wraps: boolean;
 }
 
 export interface Handle {
@@ -27,8 +43,15 @@ export interface Handle {
   onChange(callback: () => void): void;
   /** Called when the person saves, with Ctrl or Cmd and S. */
   onSave(callback: () => void): void;
-  /** Line and column of the cursor, from one. */
-  onCursor(callback: (line: number, column: number) => void): void;
+  /** Called with the status now, and whenever it changes. */
+  onStatus(callback: (status: Status) => void): void;
+  /** The text that the file holds; nothing if it is not known. */
+  setSaved(text: string | undefined): void;
+  /** Whether the text is the one that the file holds. */
+  isSaved(): boolean;
+  setWraps(wraps: boolean): void;
+  /** Asks for a line and goes there. */
+  goToLine(): void;
   /** Keeps the text as a draft under a key, together with a JSON object, until {@link dropDraft} or the end. */
   keepDraft(key: string, head: string): void;
   /** Deletes the draft: the text is saved. */
@@ -47,17 +70,25 @@ export function forgetDraft(key: string): void {
 }
 
 export async function mount(element: HTMLElement, options: Options): Promise<Handle> {
-  const [language, theme, access] = [new Compartment(), new Compartment(), new Compartment()];
+  const [language, theme, access, wrapping] = Array.from({ length: 4 }, () => new Compartment()) as Compartments;
   let path = options.path;
   let changed = () => {};
   let save = () => {};
-  let moved = (_line: number, _column: number) => {};
+  let told = (_status: Status) => {};
+  let wrapped = wraps(path);
+  let ending = endingOf(options.text);
   let draft: Draft | undefined;
 
   const extensions = (grammar: Extension, dark: boolean, readOnly: boolean): Extension => [
-    Prec.high(keymap.of([{ key: "Mod-s", preventDefault: true, run: () => (save(), true) }])),
+    Prec.high(
+      keymap.of([
+        { key: "Mod-s", preventDefault: true, run: () => (save(), true) },
+        // F3 finds the next match.
+        { key: "Ctrl-g", preventDefault: true, run: gotoLine },
+      ]),
+    ),
     setup(path || "Text"),
-    wraps(path) ? EditorView.lineWrapping : [],
+    wrapping.of(wrapped ? EditorView.lineWrapping : []),
     language.of(grammar),
     theme.of(look(dark)),
     access.of(accessOf(readOnly)),
@@ -67,17 +98,23 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
         draft?.changed();
       }
       if (update.selectionSet || update.docChanged) {
-        const head = update.state.selection.main.head;
-        const line = update.state.doc.lineAt(head);
-        moved(line.number, head - line.from + 1);
+        told(status(update.state));
       }
     }),
   ];
   let [dark, readOnly] = [options.dark ?? false, options.readOnly ?? false];
+  const status = (state: EditorState): Status => {
+    const { head } = state.selection.main;
+    const line = state.doc.lineAt(head);
+    const selected = state.selection.ranges.reduce((sum, { from, to }) => sum + to - from, 0);
+    const [language, column] = [languageName(path), head - line.from + 1];
+    return { line: line.number, column, selected, language, lineEnding: ending, wraps: wrapped };
+  };
   const stateOf = (text: string, grammar: Extension) =>
     EditorState.create({ doc: text, extensions: [extensions(grammar, dark, readOnly), lineEnds(text)] });
   const view = new EditorView({ state: stateOf(options.text, []), parent: element });
   let grammar: Extension = [];
+  let saved: Text | undefined = options.saved === undefined ? undefined : view.state.toText(options.saved);
 
   const loadLanguage = async () => {
     const wanted = path;
@@ -93,6 +130,7 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
     setText: (text) => {
       const head = Math.min(view.state.selection.main.head, text.length);
       const top = view.scrollDOM.scrollTop;
+      ending = endingOf(text);
       view.setState(stateOf(text, grammar));
       view.dispatch({ selection: { anchor: Math.min(head, view.state.doc.length) } });
       view.scrollDOM.scrollTop = top;
@@ -100,6 +138,7 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
     setPath: (next) => {
       path = next;
       void loadLanguage();
+      told(status(view.state));
     },
     setReadOnly: (next) => {
       readOnly = next;
@@ -111,7 +150,23 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
     },
     onChange: (callback) => void (changed = callback),
     onSave: (callback) => void (save = callback),
-    onCursor: (callback) => void (moved = callback),
+    onStatus: (callback) => {
+      told = callback;
+      told(status(view.state));
+    },
+    setSaved: (text) => {
+      saved = text === undefined ? undefined : view.state.toText(text);
+      if (text === undefined) return;
+      ending = endingOf(text);
+      told(status(view.state));
+    },
+    isSaved: () => saved !== undefined && view.state.doc.eq(saved),
+    setWraps: (next) => {
+      wrapped = next;
+      view.dispatch({ effects: wrapping.reconfigure(next ? EditorView.lineWrapping : []) });
+      told(status(view.state));
+    },
+    goToLine: () => void gotoLine(view),
     keepDraft: (key, head) => {
       if (draft) draft.head = head;
       else draft = new Draft(key, head, () => view.state.sliceDoc());
@@ -128,13 +183,20 @@ export async function mount(element: HTMLElement, options: Options): Promise<Han
   };
 }
 
+type Compartments = [Compartment, Compartment, Compartment, Compartment];
+
 function accessOf(readOnly: boolean): Extension {
   return [EditorState.readOnly.of(readOnly), EditorView.editable.of(!readOnly)];
 }
 
 /** Files with Windows line endings keep them. */
 function lineEnds(text: string): Extension {
+  return endingOf(text) === "CRLF" ? EditorState.lineSeparator.of("\r\n") : [];
+}
+
+function endingOf(text: string): "LF" | "CRLF" | "LF, CRLF" {
   const lines = text.split("\n").length - 1;
   const windows = text.split("\r\n").length - 1;
-  return lines > 0 && lines === windows ? EditorState.lineSeparator.of("\r\n") : [];
+  if (windows === 0) return "LF";
+  return lines === windows ? "CRLF" : "LF, CRLF";
 }

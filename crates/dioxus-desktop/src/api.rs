@@ -8,8 +8,8 @@ use gloo_net::http::{Request, RequestBuilder, Response};
 use gloo_timers::future::TimeoutFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shared_types::ContentHash;
 use shared_types::wire::Problem;
+use shared_types::{CommandId, ContentHash};
 use wasm_bindgen::JsValue;
 
 use crate::dom::{self, encode};
@@ -206,7 +206,15 @@ fn send_change(
     delivery: Delivery,
     make: Box<dyn Fn() -> (RequestBuilder, JsValue)>,
 ) -> LocalBoxFuture<'static, ApiResult<String>> {
-    let command = ids::command().to_string();
+    send_change_as(ids::command(), delivery, make)
+}
+
+fn send_change_as(
+    command: CommandId,
+    delivery: Delivery,
+    make: Box<dyn Fn() -> (RequestBuilder, JsValue)>,
+) -> LocalBoxFuture<'static, ApiResult<String>> {
+    let command = command.to_string();
     Box::pin(async move {
         let send = || {
             let (request, body) = make();
@@ -259,12 +267,21 @@ pub(crate) fn content_hash(response: &Response) -> ApiResult<Option<ContentHash>
 
 /// Sends bytes as the body.
 pub(crate) async fn put_bytes<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> ApiResult<T> {
+    put_bytes_as(ids::command(), path, bytes).await
+}
+
+/// Like [`put_bytes`], under an id of the caller, who may send the same bytes again later.
+pub(crate) async fn put_bytes_as<T: DeserializeOwned>(
+    command: CommandId,
+    path: &str,
+    bytes: &[u8],
+) -> ApiResult<T> {
     let (address, body) = (url(path), js_sys::Uint8Array::from(bytes));
     let request = move || {
         let request = Request::put(&address).header("content-type", "application/octet-stream");
         (request, body.clone().into())
     };
-    read(&send_change(Delivery::Resent, Box::new(request)).await?)
+    read(&send_change_as(command, Delivery::Resent, Box::new(request)).await?)
 }
 
 /// Sends a file as the body.

@@ -56,6 +56,16 @@ extern "C" {
     fn on_change(this: &EditorPart, callback: &Function);
     #[wasm_bindgen(method, js_name = onSave)]
     fn on_save(this: &EditorPart, callback: &Function);
+    #[wasm_bindgen(method, js_name = onStatus)]
+    fn on_status(this: &EditorPart, callback: &Function);
+    #[wasm_bindgen(method, js_name = setSaved)]
+    fn set_saved(this: &EditorPart, text: Option<String>);
+    #[wasm_bindgen(method, js_name = isSaved)]
+    fn is_saved(this: &EditorPart) -> bool;
+    #[wasm_bindgen(method, js_name = setWraps)]
+    fn set_wraps(this: &EditorPart, wraps: bool);
+    #[wasm_bindgen(method, js_name = goToLine)]
+    fn go_to_line(this: &EditorPart);
     #[wasm_bindgen(method, js_name = keepDraft)]
     fn keep_draft(this: &EditorPart, key: &str, head: &str);
     #[wasm_bindgen(method, js_name = dropDraft)]
@@ -64,6 +74,20 @@ extern "C" {
     type ViewerPart;
     #[wasm_bindgen(method, js_name = onOpen)]
     fn on_open(this: &ViewerPart, callback: &Function);
+
+    type JsStatus;
+    #[wasm_bindgen(method, getter)]
+    fn line(this: &JsStatus) -> u32;
+    #[wasm_bindgen(method, getter)]
+    fn column(this: &JsStatus) -> u32;
+    #[wasm_bindgen(method, getter)]
+    fn selected(this: &JsStatus) -> u32;
+    #[wasm_bindgen(method, getter)]
+    fn language(this: &JsStatus) -> String;
+    #[wasm_bindgen(method, getter, js_name = lineEnding)]
+    fn line_ending(this: &JsStatus) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn wraps(this: &JsStatus) -> bool;
 
     type EditorModule;
     #[wasm_bindgen(method, js_name = findDraft)]
@@ -196,6 +220,20 @@ impl TerminalScreen {
     }
 }
 
+/// What the status bar shows about a text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct TextStatus {
+    /// Line and column of the cursor, from one.
+    pub line: u32,
+    pub column: u32,
+    /// How many characters are selected.
+    pub selected: u32,
+    /// Empty for plain text.
+    pub language: String,
+    pub line_ending: String,
+    pub wraps: bool,
+}
+
 /// A text that can be edited.
 pub(crate) struct TextEditor {
     mounted: Mounted,
@@ -206,9 +244,12 @@ impl TextEditor {
         element: &HtmlElement,
         path: &str,
         text: &str,
+        saved: Option<&str>,
         dark: bool,
     ) -> Result<Self, ModuleLoadError> {
-        let options = options(&[("path", path.into()), ("text", text.into()), ("dark", dark.into())]);
+        let saved = saved.map_or(JsValue::UNDEFINED, JsValue::from_str);
+        let options =
+            options(&[("path", path.into()), ("text", text.into()), ("saved", saved), ("dark", dark.into())]);
         let handle = load("editor").await?.mount(element, &options).await.map_err(|error| why(&error))?;
         Ok(Self { mounted: Mounted::new(handle) })
     }
@@ -244,6 +285,41 @@ impl TextEditor {
     /// Does not count as a change by the person.
     pub(crate) fn set(&self, text: &str) {
         self.part().set_text(text);
+    }
+
+    /// The text that the file holds; nothing if it is not known.
+    pub(crate) fn set_saved(&self, text: Option<&str>) {
+        self.part().set_saved(text.map(ToOwned::to_owned));
+    }
+
+    /// Whether the text is the one that the file holds.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.part().is_saved()
+    }
+
+    pub(crate) fn set_wraps(&self, wraps: bool) {
+        self.part().set_wraps(wraps);
+    }
+
+    /// Asks for a line and goes there.
+    pub(crate) fn go_to_line(&self) {
+        self.part().go_to_line();
+    }
+
+    /// `run` is called with the status now, and whenever it changes.
+    pub(crate) fn on_status(&mut self, mut run: impl FnMut(TextStatus) + 'static) {
+        let callback = self.mounted.keep(move |status, _| {
+            let status: &JsStatus = status.unchecked_ref();
+            run(TextStatus {
+                line: status.line(),
+                column: status.column(),
+                selected: status.selected(),
+                language: status.language(),
+                line_ending: status.line_ending(),
+                wraps: status.wraps(),
+            });
+        });
+        self.part().on_status(&callback);
     }
 
     pub(crate) fn set_dark(&self, dark: bool) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-import { get, open, openFile, picture, put, ready, signIn, story, until } from "../lib.mjs";
+import { get, open, openFile, PHONE, picture, put, ready, signIn, story, until } from "../lib.mjs";
 
 story("editor", {}, async (here, step) => {
   const page = await signIn(here);
@@ -139,5 +139,61 @@ story("editor", {}, async (here, step) => {
     await until(() => get(page, "quick.txt"), "one\ntwo");
     await page.unroute("**/content?path=quick.txt&base**", slowly);
     assert.equal(await page.locator("#crash").count(), 0);
+  });
+
+  await step("undoing back to the saved text is saved again, and the status bar says where the cursor is", async () => {
+    await put(page, "bar.rs", "fn bar() {}\n// second\n");
+    const bar = await openFile(page, files, "bar.rs");
+    const status = bar.locator(".status");
+    const saved = status.locator(".saved");
+    await until(() => saved.innerText(), "Saved");
+    await bar.locator(".cm-content").click();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.type("x");
+    await until(() => saved.innerText(), "Not saved");
+    await until(() => status.innerText(), (now) => /1:2/.test(now) && /Rust/.test(now) && /UTF-8/.test(now) && /LF/.test(now));
+    await page.keyboard.press("Control+z");
+    await until(() => saved.innerText(), "Saved");
+    await until(() => bar.locator("header.title .sp").innerText(), "");
+    await page.keyboard.press("Shift+ArrowRight");
+    await until(() => status.innerText(), (now) => now.includes("1 selected"));
+    await page.keyboard.press("Control+g");
+    const line = bar.locator(".cm-goto-line input");
+    await line.fill("2");
+    await line.press("Enter");
+    await until(() => status.innerText(), (now) => now.includes("2:1"));
+    await picture(page, "editor-status");
+  });
+
+  await step("a save while the server is away is queued, and sent when it is back with what was typed since", async () => {
+    const bar = await openFile(page, files, "bar.rs");
+    const saved = bar.locator(".status .saved");
+    await bar.locator(".cm-content").click();
+    await page.keyboard.press("Control+End");
+    await here.computer.stop("SIGKILL");
+    await page.keyboard.type("// away");
+    await page.keyboard.press("Control+s");
+    await until(() => saved.innerText(), "Saves when the server is back");
+    assert.equal(await page.locator(".toast", { hasText: "Not saved" }).count(), 0);
+    await page.keyboard.type(", and more");
+    await until(() => saved.innerText(), "Saves when the server is back");
+    await page.locator(".banner:not([hidden])").waitFor();
+    await picture(page, "editor-queued");
+    await here.computer.restart();
+    await page.locator("#link.live").waitFor();
+    await until(() => get(page, "bar.rs"), "fn bar() {}\n// second\n// away, and more");
+    await until(() => saved.innerText(), "Saved");
+    assert.equal(await bar.getByRole("alert").count(), 0);
+  });
+
+  await step("a phone can save without a keyboard shortcut", async () => {
+    const bar = await openFile(page, files, "bar.rs");
+    await bar.locator(".cm-content").click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type("!");
+    await page.setViewportSize(PHONE);
+    await bar.locator(".status").getByRole("button", { name: "Save" }).click();
+    await until(() => get(page, "bar.rs"), "fn bar() {}\n// second\n// away, and more!");
+    await picture(page, "editor-phone");
   });
 });

@@ -51,10 +51,38 @@ const BY_EXTENSION: Record<string, Load> = {
   patch: diff,
 };
 
+const NAMES = new Map<Load | undefined, string>([
+  [html, "HTML"],
+  [css, "CSS"],
+  [json, "JSON"],
+  [python, "Python"],
+  [rust, "Rust"],
+  [yaml, "YAML"],
+  [toml, "TOML"],
+  [shell, "Shell"],
+  [diff, "Diff"],
+  [markdown, "Markdown"],
+  ...["js", "mjs", "cjs", "jsx"].map((ext): [Load | undefined, string] => [BY_EXTENSION[ext], "JavaScript"]),
+  ...["ts", "mts", "tsx"].map((ext): [Load | undefined, string] => [BY_EXTENSION[ext], "TypeScript"]),
+]);
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+}
+
+function loadOf(path: string): Load | undefined {
+  const name = nameOf(path);
+  return BY_EXTENSION[name.slice(name.lastIndexOf(".") + 1)];
+}
+
+/** The name of the language of a path; empty for plain text. */
+export function languageName(path: string): string {
+  return NAMES.get(loadOf(path)) ?? "";
+}
+
 /** The grammar for a path; nothing if there is none or it cannot be loaded, and then the text has no highlighting. */
 export async function languageOf(path: string): Promise<Extension> {
-  const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
-  const load = BY_EXTENSION[name.slice(name.lastIndexOf(".") + 1)];
+  const [name, load] = [nameOf(path), loadOf(path)];
   try {
     return (await load?.()) ?? [];
   } catch (error) {

@@ -5,6 +5,7 @@ mod bars;
 mod document;
 mod file;
 mod merging;
+mod status;
 
 use dioxus::prelude::*;
 use dioxus::web::WebEventExt;
@@ -14,17 +15,20 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use self::bars::{Naming, Stale};
-use self::document::{Document, LoadState};
+use self::document::{Document, LoadState, Opening, SaveState};
 use self::merging::Merging;
+use self::status::StatusBar;
 use crate::js_modules::TextEditor;
 use crate::state::use_changes;
-use crate::state::{AppState, app_state, mark_unsaved};
+use crate::state::{AppState, ConnectionState, app_state, mark_unsaved};
 use crate::widgets::{Empty, LoadError, Loading};
 use crate::words;
 use crate::{api, dom};
 
 /// Milliseconds in which changes are collected before the file is checked.
 const FOLLOW_DELAY_MS: u32 = 200;
+/// Milliseconds until a queued save is sent, once the connection is live.
+const QUEUE_DELAY_MS: u32 = 1_000;
 
 #[component]
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
@@ -53,7 +57,7 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
             bar.set_text_content(None);
         }
     });
-    let save = move || {
+    let mut save = move || {
         if document.path.peek().is_some() {
             api::run(async move {
                 document.save(app_state).await;
@@ -73,6 +77,20 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
             TimeoutFuture::new(FOLLOW_DELAY_MS).await;
             if *generation.peek() == mine {
                 document.follow().await;
+            }
+        });
+    });
+    use_effect(move || {
+        let live = *app_state.connection.read() == ConnectionState::Live;
+        if !live || !matches!(*document.save_state.read(), SaveState::Queued(_)) {
+            return;
+        }
+        spawn(async move {
+            TimeoutFuture::new(QUEUE_DELAY_MS).await;
+            if matches!(*document.save_state.peek(), SaveState::Queued(_)) {
+                api::run(async move {
+                    document.save(app_state).await;
+                });
             }
         });
     });
@@ -119,6 +137,9 @@ fn Page(window: WindowId, path: Option<FilePath>) -> Element {
                     LoadState::Failed(failure) => rsx! { LoadError { failure } },
                 }
             }
+            if ready && !merging() {
+                StatusBar { document, onsave: move |()| save() }
+            }
         }
     }
 }
@@ -130,14 +151,16 @@ async fn open(
     element: &HtmlElement,
     save: impl FnMut() + 'static,
 ) -> Result<(), String> {
-    let Some(text) = document.begin(app_state).await else { return Ok(()) };
+    let Some(Opening { text, saved }) = document.begin(app_state).await else { return Ok(()) };
     let path = document.path.peek().as_ref().map(ToString::to_string).unwrap_or_default();
-    let mut editor = TextEditor::mount(element, &path, &text, dark(app_state)).await?;
+    let mut editor = TextEditor::mount(element, &path, &text, saved.as_deref(), dark(app_state)).await?;
     if !element.is_connected() {
         // Closed while it was loading.
         return Ok(());
     }
-    editor.on_change(move || document.mark(true));
+    editor.on_change(move || document.changed());
+    let mut status = document.status;
+    editor.on_status(move |now| status.set(now));
     editor.on_save(save);
     // After a reload every window opens at once; only the front one takes the keys.
     if app_state.may_take_focus(document.window) {

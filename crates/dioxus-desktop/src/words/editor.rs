@@ -12,6 +12,10 @@ pub(crate) const NO_TEXT: &str = "It does not hold text.";
 
 // Saving.
 pub(crate) const NOT_SAVED: &str = "Not saved";
+pub(crate) const QUEUED: &str = "Saves when the server is back";
+pub(crate) const SAVING: &str = "Saving…";
+pub(crate) const SAVED: &str = "Saved";
+pub(crate) const NEW_FILE: &str = "New file";
 pub(crate) const SAVE: &str = "Save";
 pub(crate) const SAVE_AS: &str = "Save as";
 pub(crate) const FOLDER_HAS_THE_NAME: &str = "A folder is called that now.";
@@ -29,6 +33,16 @@ pub(crate) const DRAFT_IN_THE_WAY: &str = "Unsaved text of this file could not b
 
 pub(crate) fn name_taken(path: &str) -> String {
     format!("Something is called {path} already.")
+}
+
+// The status bar.
+pub(crate) const GO_TO_LINE: &str = "Go to line (Ctrl G)";
+pub(crate) const PLAIN_TEXT: &str = "Plain text";
+pub(crate) const UTF_8: &str = "UTF-8";
+pub(crate) const WRAP: &str = "Wrap";
+
+pub(crate) fn selected(characters: u32) -> String {
+    format!("{characters} selected")
 }
 
 // The file changed elsewhere.

@@ -8,11 +8,11 @@ use dioxus::prelude::*;
 use serde::{Deserialize, Serialize};
 use shared_types::{FilePath, WindowId};
 
-use super::file::{self, ReadError, SavedVersion};
+use super::file::{self, Attempt, ReadError, SavedVersion};
 use crate::api::ApiFailure;
 use crate::dom::{self, DRAFT};
 use crate::ids;
-use crate::js_modules::TextEditor;
+use crate::js_modules::{TextEditor, TextStatus};
 use crate::state::{AppState, ToastAction, mark_unsaved};
 use crate::words;
 
@@ -24,6 +24,22 @@ pub(super) enum LoadState {
     /// The file cannot be edited; the reason.
     Refused(String),
     Failed(ApiFailure),
+}
+
+/// Whether a save is under way.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum SaveState {
+    Idle,
+    Sending,
+    /// The server did not answer; the save is sent again when it is back.
+    Queued(Attempt),
+}
+
+/// The text to start with.
+pub(super) struct Opening {
+    pub(super) text: String,
+    /// The text of the version that it was made from, if it is known.
+    pub(super) saved: Option<String>,
 }
 
 /// Unsaved text and the version that it was made from. The editor module stores it.
@@ -49,7 +65,8 @@ pub(super) struct Document {
     pub(super) path: Signal<Option<FilePath>>,
     pub(super) load_state: Signal<LoadState>,
     pub(super) dirty: Signal<bool>,
-    pub(super) saving: Signal<bool>,
+    pub(super) save_state: Signal<SaveState>,
+    pub(super) status: Signal<TextStatus>,
     /// The version in the file, if the text was made from another one.
     pub(super) on_disk: Signal<Option<SavedVersion>>,
     base: Signal<SavedVersion>,
@@ -70,7 +87,8 @@ impl Document {
             path: signal(path),
             load_state: signal(LoadState::Loading),
             dirty: signal(false),
-            saving: signal(false),
+            save_state: signal(SaveState::Idle),
+            status: signal(TextStatus::default()),
             on_disk: signal(None),
             base: signal(SavedVersion::Absent),
             draft_key: signal(format!("{DRAFT}{user}:{what}")),
@@ -88,8 +106,25 @@ impl Document {
         }
     }
 
+    fn is_open(self) -> bool {
+        self.editor.peek().borrow().is_some()
+    }
+
     pub(super) fn text(self) -> String {
         self.editor.peek().borrow().as_ref().map(TextEditor::get).unwrap_or_default()
+    }
+
+    /// What the person is told about the text; reads the signals, so that the caller is run again.
+    pub(super) fn saved_words(self) -> &'static str {
+        match &*self.save_state.read() {
+            SaveState::Queued(_) => words::editor::QUEUED,
+            SaveState::Sending => words::editor::SAVING,
+            SaveState::Idle if *self.dirty.read() || self.on_disk.read().is_some() => {
+                words::editor::NOT_SAVED
+            }
+            SaveState::Idle if *self.base.read() == SavedVersion::Absent => words::editor::NEW_FILE,
+            SaveState::Idle => words::editor::SAVED,
+        }
     }
 
     /// The version that the text was made from.
@@ -98,7 +133,7 @@ impl Document {
     }
 
     /// The text to start with: the draft that a reload left, or the text of the file.
-    pub(super) async fn begin(mut self, app_state: AppState) -> Option<String> {
+    pub(super) async fn begin(mut self, app_state: AppState) -> Option<Opening> {
         let path = self.path.peek().clone();
         let read = match &path {
             Some(path) => file::read(path).await,
@@ -112,18 +147,19 @@ impl Document {
                 };
                 if draft.as_ref().is_some_and(|draft| draft.text == text) {
                     TextEditor::forget_draft(&self.draft_key.peek().clone()).await;
-                } else if let Some(Draft { head: DraftHead { base: from }, text }) = draft {
+                } else if let Some(Draft { head: DraftHead { base: from }, text: unsaved }) = draft {
+                    let saved = (from == base).then_some(text);
                     if from != base {
                         self.on_disk.set(Some(base));
                     }
                     self.base.set(from);
                     self.mark(true);
                     self.load_state.set(LoadState::Ready);
-                    return Some(text);
+                    return Some(Opening { text: unsaved, saved });
                 }
                 self.base.set(base);
                 self.load_state.set(LoadState::Ready);
-                Some(text)
+                Some(Opening { saved: Some(text.clone()), text })
             }
             Err(ReadError::NotText(why)) => {
                 self.load_state.set(LoadState::Refused(why));
@@ -171,7 +207,9 @@ impl Document {
             self.dirty.set(dirty);
         }
         if let Some(bar) = dom::by_id(&format!("bar-{}", self.window)) {
-            bar.set_text_content(dirty.then_some(words::editor::NOT_SAVED));
+            let queued = matches!(*self.save_state.peek(), SaveState::Queued(_));
+            let words = if queued { words::editor::QUEUED } else { words::editor::NOT_SAVED };
+            bar.set_text_content(dirty.then_some(words));
         }
         mark_unsaved(self.window, dirty);
         if dirty {
@@ -181,26 +219,64 @@ impl Document {
         }
     }
 
-    /// Saves, if the file is still the version that the text was made from; true if it was saved.
+    /// Marks the text after the person changed it. Undoing back to the saved text makes it a saved one again, unless a
+    /// save of another text waits for the server.
+    pub(super) fn changed(self) {
+        let queued = matches!(*self.save_state.peek(), SaveState::Queued(_));
+        let saved = self.editor.peek().borrow().as_ref().is_some_and(TextEditor::is_saved);
+        self.mark(queued || !saved);
+    }
+
+    /// Saves, if the file is still the version that the text was made from; true if it was saved. Without an answer the
+    /// save is queued. A queued one is sent as it was, since the server may have carried it out; then what was typed
+    /// since is saved.
     pub(super) async fn save(mut self, app_state: AppState) -> bool {
         let Some(path) = self.path.peek().clone() else { return false };
-        if *self.saving.peek() {
-            return false;
-        }
-        self.saving.set(true);
-        let text = self.text();
-        let base = self.base.peek().clone();
-        let answer = file::write(&path, &base, &text).await;
-        self.saving.set(false);
-        match answer {
+        let base = self.base();
+        let queued = match &*self.save_state.peek() {
+            SaveState::Sending => return false,
+            SaveState::Queued(attempt) if attempt.base == base => Some(attempt.clone()),
+            SaveState::Queued(_) | SaveState::Idle => None,
+        };
+        let resent = queued.is_some();
+        let attempt = match queued {
+            Some(attempt) => attempt,
+            None => Attempt { command: ids::command(), base: base.clone(), text: self.text() },
+        };
+        self.save_state.set(SaveState::Sending);
+        match file::write(&path, &attempt).await {
             Ok(done) => {
-                self.base.set(file::hash_after(&done, &path).or(file::head(&path).await).unwrap_or(base));
+                let now = match file::hash_after(&done, &path) {
+                    Some(now) => Some(now),
+                    None => file::head(&path).await,
+                };
+                self.base.set(now.unwrap_or(base));
                 self.on_disk.set(None);
+                self.save_state.set(SaveState::Idle);
+                if !self.is_open() {
+                    return true;
+                }
+                self.with(|editor| editor.set_saved(Some(&attempt.text)));
                 // Text typed during the save is not saved yet.
-                self.mark(self.text() != text);
+                self.changed();
+                if resent && *self.dirty.peek() {
+                    return Box::pin(self.save(app_state)).await;
+                }
+                if resent {
+                    self.follow().await;
+                }
                 true
             }
+            Err(ApiFailure::Unreachable) if self.is_open() => {
+                self.save_state.set(SaveState::Queued(attempt));
+                self.mark(true);
+                false
+            }
             Err(failure) => {
+                self.save_state.set(SaveState::Idle);
+                if self.is_open() {
+                    self.mark(true);
+                }
                 let current = failure.problem().and_then(|problem| problem.current);
                 let on_disk = current.map_or(SavedVersion::Absent, SavedVersion::Hash);
                 let is_stale = failure.is_stale();
@@ -219,7 +295,8 @@ impl Document {
     /// Saves an untitled text under a name, or returns why not.
     pub(super) async fn save_as(self, app_state: AppState, name: &str) -> Result<(), String> {
         let path = FilePath::parse(name.trim().trim_start_matches('/')).map_err(|error| error.to_string())?;
-        match file::write(&path, &SavedVersion::Absent, &self.text()).await {
+        let attempt = Attempt { command: ids::command(), base: SavedVersion::Absent, text: self.text() };
+        match file::write(&path, &attempt).await {
             Ok(_) => {
                 self.mark(false);
                 app_state.change(self.window, |window| {
@@ -236,11 +313,12 @@ impl Document {
     /// Checks whether the file changed. A text without unsaved changes is reloaded.
     pub(super) async fn follow(mut self) {
         let Some(path) = self.path.peek().clone() else { return };
-        if *self.load_state.peek() != LoadState::Ready || *self.saving.peek() {
+        // A save that is under way or queued finds out by itself.
+        if *self.load_state.peek() != LoadState::Ready || *self.save_state.peek() != SaveState::Idle {
             return;
         }
         let Some(now) = file::head(&path).await else { return };
-        if *self.saving.peek() {
+        if *self.save_state.peek() != SaveState::Idle {
             return;
         }
         if now == *self.base.peek() {
@@ -261,8 +339,14 @@ impl Document {
         let Some(path) = self.path.peek().clone() else { return };
         match file::read(&path).await {
             Ok((base, text)) => {
-                self.with(|editor| editor.set(&text));
+                self.with(|editor| {
+                    editor.set(&text);
+                    editor.set_saved(Some(&text));
+                });
                 self.base.set(base);
+                if matches!(*self.save_state.peek(), SaveState::Queued(_)) {
+                    self.save_state.set(SaveState::Idle);
+                }
                 self.on_disk.set(None);
                 self.mark(false);
             }
@@ -275,6 +359,7 @@ impl Document {
     pub(super) fn build_on(mut self, on_disk: SavedVersion) {
         self.base.set(on_disk);
         self.on_disk.set(None);
+        self.with(|editor| editor.set_saved(None));
         self.mark(true);
     }
 }

@@ -4,7 +4,7 @@ use gloo_net::http::{Method, RequestBuilder};
 use serde::{Deserialize, Serialize};
 use shared_types::payload::file::FileNode;
 use shared_types::wire::ChangeResult;
-use shared_types::{ContentHash, FilePath};
+use shared_types::{CommandId, ContentHash, FilePath};
 
 use crate::api::{self, ApiFailure, ApiResult};
 use crate::words;
@@ -69,9 +69,18 @@ pub(super) async fn read_for_merge(path: &FilePath) -> ApiResult<(SavedVersion, 
     })
 }
 
-pub(super) async fn write(path: &FilePath, base: &SavedVersion, text: &str) -> ApiResult<ChangeResult> {
-    let route = api::query("/content", &[("path", path.as_str()), ("base", &base.name())]);
-    api::put_bytes(&route, text.as_bytes()).await
+/// One save. Sent again as it is, it is carried out once.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Attempt {
+    pub(super) command: CommandId,
+    /// The version that it replaces.
+    pub(super) base: SavedVersion,
+    pub(super) text: String,
+}
+
+pub(super) async fn write(path: &FilePath, attempt: &Attempt) -> ApiResult<ChangeResult> {
+    let route = api::query("/content", &[("path", path.as_str()), ("base", &attempt.base.name())]);
+    api::put_bytes_as(attempt.command, &route, attempt.text.as_bytes()).await
 }
 
 /// The version of a file, without its text; `None` if the server does not answer.
