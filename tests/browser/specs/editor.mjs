@@ -75,6 +75,7 @@ story("editor", {}, async (here, step) => {
     await name.fill("lists/first.md");
     await name.press("Enter");
     await until(() => get(page, "lists/first.md"), "a list");
+    await until(() => untitled.locator(".status").innerText(), (now) => /Saved/.test(now) && /Markdown/.test(now), { within: 5_000 });
   });
 
   await step("line ends of Windows stay", async () => {

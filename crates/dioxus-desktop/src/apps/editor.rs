@@ -34,8 +34,12 @@ const QUEUE_DELAY_MS: u32 = 1_000;
 pub(crate) fn App(window: WindowId, shows: Option<String>) -> Element {
     let path = shows.as_deref().map(FilePath::parse).transpose();
     match path {
-        // Another file is another document, with a history of its own.
-        Ok(path) => rsx! { Page { key: "{shows.unwrap_or_default()}", window, path } },
+        // Another file is another document, with a history of its own. Keys count in lists only.
+        Ok(path) => rsx! {
+            for path in [path] {
+                Page { key: "{shows.clone().unwrap_or_default()}", window, path }
+            }
+        },
         Err(error) => {
             rsx! { Empty { icon: "triangle-alert", title: words::editor::NOT_A_PATH, p { "{error}" } } }
         }
