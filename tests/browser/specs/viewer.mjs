@@ -103,6 +103,14 @@ story("the viewer", {}, async (here, step) => {
     await close(next);
   });
 
+  await step("a drawing is shown, and a script in it does not run", async () => {
+    await put(page, "draw.svg", '<svg xmlns="http://www.w3.org/2000/svg" width="70" height="30"><script>globalThis.ran = true</script></svg>');
+    const window = await view("draw.svg");
+    await until(() => window.locator("img").evaluate((element) => element.naturalWidth), 70);
+    assert.equal(await page.evaluate(() => globalThis.ran), undefined);
+    await close(window);
+  });
+
   await step("a PDF, a sound and a film have windows of their own; the film is asked for by ranges", async () => {
     const document = await view("pages.pdf");
     await until(() => document.locator(".pdf-page").count(), 3);

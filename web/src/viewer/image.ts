@@ -1,6 +1,6 @@
 // A picture: fitted to the window at first; zoomed by wheel, keys and buttons, moved by dragging, rotated by quarters.
 
-import { addressOf } from "./file";
+import { showPicture } from "./file";
 import { WORDS } from "./words";
 
 const MOST = 16;
@@ -106,9 +106,10 @@ export async function mountImage(element: HTMLElement, path: string, label: stri
 
   frame.append(stage, bar);
   element.append(frame);
-  image.src = addressOf(path);
+  let release = () => {};
   const sizes = new ResizeObserver(draw);
   try {
+    release = await showPicture(image, path);
     await image.decode();
     sizes.observe(stage);
     draw();
@@ -120,6 +121,7 @@ export async function mountImage(element: HTMLElement, path: string, label: stri
   }
   return () => {
     sizes.disconnect();
+    release();
     frame.remove();
   };
 }

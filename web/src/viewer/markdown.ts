@@ -7,7 +7,7 @@ import DOMPurify from "dompurify";
 import { Marked } from "marked";
 import katex from "marked-katex-extension";
 
-import { addressOf, relative } from "./file";
+import { relative, showPicture } from "./file";
 import { highlight } from "./highlight";
 import { WORDS } from "./words";
 
@@ -82,7 +82,12 @@ function placeImage(image: HTMLImageElement, path: string): void {
   if (/^data:image\/(png|jpeg|gif|webp|avif);/i.test(source)) return;
   const local = /^[a-z][a-z0-9+.-]*:|^\/\//i.test(source) ? undefined : relative(path, source);
   if (local) {
-    image.src = addressOf(local);
+    image.removeAttribute("src");
+    // Its bytes are released when it is drawn; a picture that cannot be read stays its description.
+    void showPicture(image, local).then(
+      (release) => image.addEventListener("load", release, { once: true }),
+      () => {},
+    );
     return;
   }
   // A picture on the web would tell its server who reads this file, and when.

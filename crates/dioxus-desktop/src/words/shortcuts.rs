@@ -38,4 +38,14 @@ pub(crate) const SHEET: &[(&str, &[(&str, &str)])] = &[
             ("Backspace", "Folder above"),
         ],
     ),
+    (
+        "Editor and viewer",
+        &[
+            ("Ctrl S", "Save"),
+            ("Ctrl F", "Find"),
+            ("Ctrl G", "Go to a line"),
+            ("+ − 0", "Picture: larger, smaller, fitted"),
+            ("R", "Picture: rotate"),
+        ],
+    ),
 ];
